@@ -1,0 +1,39 @@
+"""The exceptions of the collector and its store."""
+
+from __future__ import annotations
+
+
+class CollectorError(Exception):
+    """Base of every exception that the collector raises."""
+
+
+class StoreError(CollectorError):
+    """The store can't do what was asked; the message says what to do next."""
+
+
+class StoreInUseError(StoreError):
+    """Another process holds the data file.
+
+    Attributes:
+        pid: The process that holds it, if it could be read.
+    """
+
+    def __init__(self, message: str, pid: int | None = None) -> None:
+        super().__init__(message)
+        self.pid = pid
+
+
+class StoreVersionError(StoreError):
+    """The data file was written by a newer version of fuseboard or of DuckDB."""
+
+
+class StoreDamagedError(StoreError):
+    """The data file can't be read."""
+
+
+class StoreBusyError(StoreError):
+    """The write queue is full; the sender should try again later."""
+
+
+class UnknownQueryError(StoreError):
+    """There is no query of that name."""

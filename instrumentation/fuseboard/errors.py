@@ -1,0 +1,60 @@
+"""The exceptions that fuseboard itself raises. A tool's own exceptions pass through unchanged."""
+
+from __future__ import annotations
+
+from fuseboard.conventions import ErrorClass
+
+
+class FuseboardError(Exception):
+    """Base of every exception that fuseboard raises."""
+
+
+class ConfigurationError(FuseboardError, ValueError):
+    """A setting is wrong; the message names the argument, its value and the legal range."""
+
+
+class CallRejectedError(FuseboardError):
+    """A policy refused to make an attempt."""
+
+
+class CircuitOpenError(CallRejectedError):
+    """A circuit breaker rejected the call.
+
+    Attributes:
+        breaker: Name of the breaker, ``tool/region/upstream``.
+        retry_after: Seconds until the breaker next admits a probe; None if held open by hand.
+        error_class: The class of fault that opened the breaker.
+    """
+
+    def __init__(
+        self, tool: str, breaker: str, retry_after: float | None, error_class: ErrorClass
+    ) -> None:
+        when = "held open by hand" if retry_after is None else f"next probe in {retry_after:.1f} s"
+        super().__init__(f"{tool!r} was not called: circuit breaker {breaker!r} is open ({when})")
+        self.breaker = breaker
+        self.retry_after = retry_after
+        self.error_class = error_class
+
+
+class BudgetExhaustedError(FuseboardError):
+    """The total time budget of a call ran out.
+
+    Attributes:
+        budget: The budget in seconds.
+    """
+
+    def __init__(self, tool: str, budget: float) -> None:
+        super().__init__(f"{tool!r} used up its total time budget of {budget:g} s")
+        self.budget = budget
+
+
+class AttemptTimeoutError(FuseboardError, TimeoutError):
+    """One attempt at a tool took longer than its timeout.
+
+    Attributes:
+        timeout: The timeout in seconds.
+    """
+
+    def __init__(self, tool: str, timeout: float) -> None:
+        super().__init__(f"{tool!r} did not answer within its timeout of {timeout:g} s")
+        self.timeout = timeout

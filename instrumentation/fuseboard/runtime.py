@@ -1,0 +1,104 @@
+"""The process-wide state that wrappers and telemetry share: clock, randomness, registrations."""
+
+from __future__ import annotations
+
+import logging
+import random
+import threading
+from collections.abc import Callable
+
+from fuseboard.clock import Clock, SystemClock
+from fuseboard.record import (
+    AttemptRecord,
+    BreakerStatus,
+    BreakerTransition,
+    CallRecord,
+    Telemetry,
+    ToolInfo,
+)
+
+logger = logging.getLogger("fuseboard")
+
+
+class NullTelemetry:
+    """What calls report to before ``fuseboard.init()``: nothing, said once."""
+
+    def __init__(self) -> None:
+        self._said = False
+
+    def tool_registered(self, tool: ToolInfo) -> None:
+        """Do nothing; ``init`` replays registrations."""
+
+    def call_started(self, call: CallRecord) -> None:
+        """Say once that nothing is recorded."""
+        if not self._said:
+            self._said = True
+            logger.warning(
+                "tool %r was called before fuseboard.init(): policies guard the call, but no "
+                "span or metric is recorded. Call fuseboard.init(service=...) once at start-up.",
+                call.tool.name,
+            )
+
+    def enter(self, call: CallRecord) -> object:
+        """Do nothing."""
+        return None
+
+    def leave(self, token: object) -> None:
+        """Do nothing."""
+
+    def attempt_started(self, call: CallRecord, attempt: AttemptRecord) -> None:
+        """Do nothing."""
+
+    def attempt_ended(self, call: CallRecord, attempt: AttemptRecord) -> None:
+        """Do nothing."""
+
+    def call_ended(self, call: CallRecord) -> None:
+        """Do nothing."""
+
+    def breaker_created(self, status: BreakerStatus) -> None:
+        """Do nothing; ``init`` replays breakers."""
+
+    def breaker_changed(self, transition: BreakerTransition) -> None:
+        """Do nothing."""
+
+
+class Runtime:
+    """One per process; tests make their own.
+
+    Attributes:
+        clock: Source of time.
+        uniform: ``uniform(low, high)``, the randomness of back-off.
+        telemetry: Where calls report to.
+        breaker_statuses: Lists the present state of every breaker; set by the policy layer.
+    """
+
+    def __init__(self, clock: Clock | None = None) -> None:
+        self.clock: Clock = clock or SystemClock()
+        self.uniform: Callable[[float, float], float] = random.uniform
+        self.telemetry: Telemetry = NullTelemetry()
+        self.breaker_statuses: Callable[[], list[BreakerStatus]] = list
+        self._tools: dict[str, ToolInfo] = {}
+        self._lock = threading.Lock()
+
+    def register(self, tool: ToolInfo) -> None:
+        """Remember a tool, so that its name may become a label value."""
+        with self._lock:
+            self._tools[tool.name] = tool
+        self.telemetry.tool_registered(tool)
+
+    def tools(self) -> list[ToolInfo]:
+        """Return the registered tools, oldest first."""
+        with self._lock:
+            return list(self._tools.values())
+
+    def install(self, telemetry: Telemetry) -> None:
+        """Send everything to ``telemetry`` from now on, registrations so far included."""
+        self.telemetry = telemetry
+        for tool in self.tools():
+            telemetry.tool_registered(tool)
+        for status in self.breaker_statuses():
+            telemetry.breaker_created(status)
+
+
+RUNTIME = Runtime()
+"""The runtime of this process."""
