@@ -70,6 +70,11 @@ class Runtime:
         uniform: ``uniform(low, high)``, the randomness of back-off.
         telemetry: Where calls report to.
         breaker_statuses: Lists the present state of every breaker; set by the policy layer.
+        abandoned_threads: Counts the sync calls that outlived their timeout; set by the
+            policy layer.
+        region: The process's own region, if ``init`` was given one.
+        record_arguments: Whether wrappers put the bound arguments on the record.
+        record_results: Whether wrappers put the returned value on the record.
     """
 
     def __init__(self, clock: Clock | None = None) -> None:
@@ -77,6 +82,10 @@ class Runtime:
         self.uniform: Callable[[float, float], float] = random.uniform
         self.telemetry: Telemetry = NullTelemetry()
         self.breaker_statuses: Callable[[], list[BreakerStatus]] = list
+        self.abandoned_threads: Callable[[], int] = int
+        self.region: str | None = None
+        self.record_arguments = False
+        self.record_results = False
         self._tools: dict[str, ToolInfo] = {}
         self._lock = threading.Lock()
 
