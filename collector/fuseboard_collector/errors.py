@@ -37,3 +37,7 @@ class StoreBusyError(StoreError):
 
 class UnknownQueryError(StoreError):
     """There is no query of that name."""
+
+
+class QueryParameterError(StoreError):
+    """A query was given too few, too many or wrong parameters."""

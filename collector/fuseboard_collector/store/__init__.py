@@ -1,0 +1,23 @@
+"""The store: typed rows in, named queries out, one DuckDB file."""
+
+from fuseboard_collector.store.rows import (
+    Attempt,
+    Batch,
+    BreakerTransition,
+    Heartbeat,
+    Span,
+    ToolCall,
+)
+from fuseboard_collector.store.store import DATA_FILE, Store, open_store
+
+__all__ = [
+    "DATA_FILE",
+    "Attempt",
+    "Batch",
+    "BreakerTransition",
+    "Heartbeat",
+    "Span",
+    "Store",
+    "ToolCall",
+    "open_store",
+]

@@ -1,0 +1,113 @@
+"""Named SQL: one statement file each, with ``$name`` parameters that are always bound."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cache
+from importlib.resources import files
+
+import duckdb
+
+from fuseboard_collector.errors import QueryParameterError, UnknownQueryError
+
+_NAME = re.compile(r"[a-z][a-z0-9_]*\Z")
+_OFFSET_TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One SQL statement and the parameters that it names."""
+
+    sql: str
+    parameters: frozenset[str]
+    reads: bool
+
+
+@dataclass(frozen=True, slots=True)
+class NamedQuery:
+    """A query file: one reading statement, or writing statements that run in a transaction."""
+
+    name: str
+    statements: tuple[Statement, ...]
+
+    @property
+    def reads_only(self) -> bool:
+        """Whether it may be offered to readers."""
+        return len(self.statements) == 1 and self.statements[0].reads
+
+    def bind(self, given: Mapping[str, object] | None) -> dict[str, object]:
+        """Check that exactly the query's parameters are given, and make times UTC.
+
+        Raises:
+            QueryParameterError: If one is missing or unknown; the message lists them.
+        """
+        given = given or {}
+        wanted = frozenset[str]().union(*(item.parameters for item in self.statements))
+        if missing := sorted(wanted - given.keys()):
+            raise QueryParameterError(
+                f"query {self.name!r} needs {_names(missing)} too (null means no restriction); "
+                f"its parameters are {_names(sorted(wanted))}"
+            )
+        if unknown := sorted(given.keys() - wanted):
+            raise QueryParameterError(
+                f"query {self.name!r} has no parameter {_names(unknown)}; "
+                f"its parameters are {_names(sorted(wanted)) or 'none'}"
+            )
+        return {name: _utc(value) for name, value in given.items()}
+
+
+def _names(names: list[str]) -> str:
+    return ", ".join(f"${name}" for name in names)
+
+
+def _utc(value: object) -> object:
+    """Return a time as naive UTC: the engine ignores the offset of a time given as text."""
+    if isinstance(value, str) and _OFFSET_TIME.match(value):
+        try:
+            value = datetime.fromisoformat(value)
+        except ValueError:
+            return value
+    if isinstance(value, datetime) and value.tzinfo is not None:
+        return value.astimezone(UTC).replace(tzinfo=None)
+    return value
+
+
+@cache
+def load(name: str, folder: str = "queries") -> NamedQuery:
+    """Return the query ``<folder>/<name>.sql``.
+
+    Raises:
+        UnknownQueryError: If there is no such file; the message lists near names.
+    """
+    source = files(__package__).joinpath(folder, f"{name}.sql")
+    if not _NAME.match(name) or not source.is_file():
+        raise UnknownQueryError(_unknown(name, folder))
+    parsed = duckdb.extract_statements(source.read_text(encoding="utf-8"))
+    return NamedQuery(
+        name,
+        tuple(
+            Statement(
+                statement.query,
+                frozenset(statement.named_parameters),
+                statement.type == duckdb.StatementType.SELECT,
+            )
+            for statement in parsed
+        ),
+    )
+
+
+def names(folder: str = "queries") -> list[str]:
+    """Return the names of all queries, sorted."""
+    found = files(__package__).joinpath(folder).iterdir()
+    return sorted(item.name.removesuffix(".sql") for item in found if item.name.endswith(".sql"))
+
+
+def _unknown(name: str, folder: str) -> str:
+    import difflib
+
+    near = difflib.get_close_matches(name, names(folder), n=3)
+    hint = f"; did you mean {' or '.join(repr(item) for item in near)}?" if near else ""
+    return f"there is no query named {name[:80]!r}{hint}"

@@ -1,0 +1,299 @@
+"""The one thread that writes: requests queue up, one transaction takes them all."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+
+import duckdb
+import pyarrow as pa
+
+from fuseboard_collector.errors import StoreBusyError, StoreError
+from fuseboard_collector.stats import Stats
+from fuseboard_collector.store.named_queries import load
+from fuseboard_collector.store.repeats import RepeatFilter
+
+logger = logging.getLogger(__name__)
+
+Connection = duckdb.DuckDBPyConnection
+GROUP_ROWS = 65_536
+QUEUE_ROWS = 200_000
+_DURABLE = "COMMIT succeeded"
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Rows of one table, ready to insert.
+
+    Attributes:
+        keys: One key per row; equal keys are repeats.
+    """
+
+    table: str
+    rows: pa.Table
+    keys: Sequence[bytes]
+
+
+def _promise() -> Future[None]:
+    """Return a future that a waiter who goes away can't cancel."""
+    future: Future[None] = Future()
+    future.set_running_or_notify_cancel()
+    return future
+
+
+@dataclass(slots=True)
+class Append:
+    """The rows of one request; ``done`` resolves after their commit."""
+
+    parts: list[Part]
+    done: Future[None] = field(default_factory=_promise)
+
+    def __len__(self) -> int:
+        return sum(part.rows.num_rows for part in self.parts)
+
+
+@dataclass(slots=True)
+class Command:
+    """Something else to do in a transaction of its own."""
+
+    run: Callable[[Connection], None]
+    done: Future[None] = field(default_factory=_promise)
+
+
+class Session:
+    """The open file as the writer sees it; replaced by reopening after a fatal error."""
+
+    def __init__(self, connection: Connection, repeats: RepeatFilter, stats: Stats) -> None:
+        self._connection = connection
+        self._repeats = repeats
+        self._stats = stats
+
+    def commit(self, appends: Sequence[Append]) -> None:
+        """Insert what is new of several requests in one transaction."""
+        pending: set[bytes] = set()
+        tables = self._without_repeats(appends, pending)
+
+        def insert(connection: Connection) -> None:
+            for table, rows in tables.items():
+                connection.register("incoming", pa.concat_tables(rows))
+                try:
+                    for statement in load(f"insert_{table}", "writes").statements:
+                        connection.execute(statement.sql)
+                finally:
+                    connection.unregister("incoming")
+
+        if tables:
+            self.transact(insert)
+        self._repeats.remember(pending)
+        for table, rows in tables.items():
+            self._stats.add("stored_rows", sum(item.num_rows for item in rows), table)
+
+    def transact(self, work: Callable[[Connection], None]) -> None:
+        """Run ``work`` in a transaction; on an error nothing of it remains."""
+        connection = self._connection
+        connection.execute("BEGIN")
+        try:
+            work(connection)
+            connection.execute("COMMIT")
+        except BaseException as error:
+            if not isinstance(error, duckdb.FatalException):
+                connection.execute("ROLLBACK")
+            raise
+        self._stats.add("commits")
+
+    def _without_repeats(
+        self, appends: Sequence[Append], pending: set[bytes]
+    ) -> dict[str, list[pa.Table]]:
+        tables: dict[str, list[pa.Table]] = {}
+        for append in appends:
+            for part in append.parts:
+                mask = self._repeats.fresh(part.keys, pending)
+                kept = sum(mask)
+                self._stats.add("repeats", len(mask) - kept, part.table)
+                if kept:
+                    rows = part.rows if kept == len(mask) else part.rows.filter(pa.array(mask))
+                    tables.setdefault(part.table, []).append(rows)
+        return tables
+
+
+class Writer:
+    """Drains a bounded queue into group commits on a thread of its own."""
+
+    def __init__(
+        self,
+        open_session: Callable[[], Session],
+        session: Session | None,
+        close_session: Callable[[], None],
+        maintenance: Callable[[], Command | None],
+        queue_rows: int = QUEUE_ROWS,
+        retry_seconds: float = 1.0,
+    ) -> None:
+        """Prepare; :meth:`start` starts the thread.
+
+        Args:
+            open_session: Opens the file; called again each ``retry_seconds`` while it fails.
+            session: The first session, or None to open it on the thread.
+            close_session: Closes the file.
+            maintenance: Asked after each commit and once a second for maintenance that is due.
+            queue_rows: Rows that may wait; more are refused with StoreBusyError.
+            retry_seconds: Pause between attempts to open the file.
+        """
+        self._open_session = open_session
+        self._close_session = close_session
+        self._session = session
+        self._maintenance = maintenance
+        self._queue_rows = queue_rows
+        self._retry_seconds = retry_seconds
+        self._items: deque[Append | Command] = deque()
+        self._waiting_rows = 0
+        self._changed = threading.Condition()
+        self._stopping = False
+        self._broken = False
+        self.unavailable: StoreError | None = None
+        """Why the file is not open, while it isn't."""
+        self._thread = threading.Thread(target=self._run, name="fuseboard-writer", daemon=True)
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread.start()
+
+    def waiting_rows(self) -> int:
+        """Return how many rows wait for their commit."""
+        return self._waiting_rows
+
+    def submit(self, item: Append | Command) -> None:
+        """Queue an item.
+
+        Raises:
+            StoreBusyError: If the queue is full, or the file is not open at present.
+        """
+        rows = len(item) if isinstance(item, Append) else 0
+        with self._changed:
+            if self._stopping:
+                raise StoreError("the store is closed")
+            if self.unavailable is not None:
+                raise StoreBusyError(f"the store is not available: {self.unavailable}")
+            if rows and self._waiting_rows and self._waiting_rows + rows > self._queue_rows:
+                raise StoreBusyError(f"{self._waiting_rows} rows wait to be stored already")
+            self._items.append(item)
+            self._waiting_rows += rows
+            self._changed.notify()
+
+    def reopen(self) -> None:
+        """Have the file closed and opened again: a query found it broken."""
+        with self._changed:
+            self._broken = True
+            self._changed.notify()
+
+    def stop(self) -> None:
+        """Write what is queued, then end the thread and close the file."""
+        with self._changed:
+            self._stopping = True
+            self._changed.notify()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while True:
+            if self._session is None or self._broken:
+                self._open_again()
+            group = self._next_group()
+            if group:
+                self._process(group)
+            elif self._stopping:
+                break
+            if self._session is not None and (command := self._maintenance()) is not None:
+                self._process([command])
+        self._refuse_queued(StoreError("the store is closed"))
+        self._close_session()
+
+    def _open_again(self) -> None:
+        self._session, self._broken = None, False
+        self._close_session()
+        while not self._stopping:
+            try:
+                self._session = self._open_session()
+            except Exception as error:
+                refusal = error if isinstance(error, StoreError) else StoreError(str(error))
+                if self.unavailable is None:
+                    logger.warning("%s", refusal)
+                self.unavailable = refusal
+                self._refuse_queued(refusal)
+                with self._changed:
+                    self._changed.wait_for(lambda: self._stopping, self._retry_seconds)
+            else:
+                self.unavailable = None
+                return
+
+    def _refuse_queued(self, error: StoreError) -> None:
+        with self._changed:
+            items, self._waiting_rows = list(self._items), 0
+            self._items.clear()
+        for item in items:
+            item.done.set_exception(StoreBusyError(f"the store is not available: {error}"))
+
+    def _next_group(self) -> list[Append | Command]:
+        """Wait for work; return a run of requests to commit together, or one command."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._items or self._stopping or self._broken, 1.0)
+            group: list[Append | Command] = []
+            rows = 0
+            if self._broken or self._session is None:
+                return group
+            while self._items and rows < GROUP_ROWS:
+                if group and isinstance(self._items[0], Command):
+                    break
+                item = self._items.popleft()
+                group.append(item)
+                if isinstance(item, Command):
+                    break
+                rows += len(item)
+            self._waiting_rows -= rows
+            return group
+
+    def _process(self, group: list[Append | Command]) -> None:
+        try:
+            self._carry_out(group)
+        except duckdb.FatalException as error:
+            self._broken = True
+            self._settle_fatal(group, error)
+        except Exception as error:
+            appends = [item for item in group if isinstance(item, Append)]
+            if len(appends) > 1:
+                # One request's rows must not fail the others': each gets its own transaction.
+                for append in appends:
+                    self._process([append])
+            else:
+                self._fail(group, error)
+        else:
+            for item in group:
+                item.done.set_result(None)
+
+    def _carry_out(self, group: list[Append | Command]) -> None:
+        assert self._session is not None, "work is taken only while the file is open"  # noqa: S101
+        if isinstance(group[0], Command):
+            self._session.transact(group[0].run)
+        else:
+            self._session.commit([item for item in group if isinstance(item, Append)])
+
+    def _settle_fatal(self, group: list[Append | Command], error: Exception) -> None:
+        """Answer for a broken instance: with the commit durable, a resend would double it."""
+        logger.error("the store is reopened after: %s", str(error).splitlines()[0])
+        if _DURABLE in str(error) and "invalidated" not in str(error):
+            for item in group:
+                item.done.set_result(None)
+        else:
+            self._fail(group, error)
+
+    def _fail(self, group: list[Append | Command], error: Exception) -> None:
+        wrapped = error if isinstance(error, StoreError) else StoreError(_first_line(error))
+        wrapped.__cause__ = error if wrapped is not error else error.__cause__
+        for item in group:
+            item.done.set_exception(wrapped)
+
+
+def _first_line(error: Exception) -> str:
+    return f"the rows could not be stored: {(str(error).splitlines() or [repr(error)])[0]}"

@@ -1,0 +1,7 @@
+-- By arrival, so that old data imported today stays for the whole period.
+DELETE FROM tool_calls WHERE received_at < $before::TIMESTAMP;
+DELETE FROM attempts WHERE received_at < $before::TIMESTAMP;
+DELETE FROM breaker_transitions WHERE received_at < $before::TIMESTAMP;
+DELETE FROM heartbeats WHERE received_at < $before::TIMESTAMP;
+DELETE FROM spans WHERE received_at < $before::TIMESTAMP;
+DELETE FROM alert_events WHERE time < $before::TIMESTAMP;

@@ -1,0 +1,1 @@
+INSERT INTO attempts BY NAME SELECT * FROM incoming;

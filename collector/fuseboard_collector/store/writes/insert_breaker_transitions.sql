@@ -1,0 +1,1 @@
+INSERT INTO breaker_transitions BY NAME SELECT * FROM incoming;

@@ -1,0 +1,1 @@
+INSERT INTO heartbeats BY NAME SELECT * FROM incoming;

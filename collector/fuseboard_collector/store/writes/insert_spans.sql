@@ -1,0 +1,2 @@
+INSERT INTO spans BY NAME
+SELECT * REPLACE (attributes::JSON::VARIANT AS attributes) FROM incoming;

@@ -1,0 +1,21 @@
+INSERT INTO tool_calls BY NAME
+SELECT * REPLACE (attributes::JSON::VARIANT AS attributes) FROM incoming;
+
+-- A call with a single successful attempt sends no attempt span; its row is derived, so that
+-- the latency of attempts is not biased towards failures.
+INSERT INTO attempts BY NAME
+SELECT
+    trace_id,
+    span_id AS call_span_id,
+    1 AS number,
+    "start",
+    coalesce(attempt_seconds, duration_seconds) AS duration_seconds,
+    0 AS delay_seconds,
+    tool,
+    region,
+    'success' AS result,
+    http_status,
+    cost,
+    received_at
+FROM incoming
+WHERE attempts = 1 AND outcome IN ('ok', 'partial');

@@ -1,0 +1,1 @@
+SELECT min(received_at) AS oldest FROM tool_calls;
