@@ -1,0 +1,27 @@
+-- Calls that took longer than a bound over all calls, ended in (since, until]. NaN compares
+-- greater than every number here, so a duration that is not finite would count as slow.
+WITH timed AS (
+    SELECT
+        coalesce(service, $no_service::VARCHAR) AS job,
+        tool,
+        coalesce(region, $no_region::VARCHAR)   AS region,
+        weight,
+        duration_seconds > $slower_than::DOUBLE AS is_event,
+        "end"
+    FROM tool_calls
+    WHERE "end" > $since::TIMESTAMP
+      AND "end" <= $until::TIMESTAMP
+      AND isfinite(weight)
+      AND isfinite(duration_seconds)
+)
+SELECT
+    job,
+    tool,
+    region,
+    sum(weight)                                     AS calls,
+    coalesce(sum(weight) FILTER (WHERE is_event), 0) AS events,
+    coalesce(sum(weight) FILTER (WHERE is_event), 0) / nullif(sum(weight), 0) AS value,
+    max("end")                                      AS newest
+FROM timed
+GROUP BY ALL
+ORDER BY ALL
