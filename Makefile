@@ -1,0 +1,61 @@
+# fuseboard: `make run` shows the board on demo data, `make test` runs the tests.
+# Both do all their own set-up in .venv; PYTHON=/path/to/python chooses the interpreter.
+
+SHELL := /bin/sh
+.DEFAULT_GOAL := help
+
+VENV ?= .venv
+BIN := $(VENV)/bin
+SETUP := PYTHON="$(PYTHON)" VENV="$(VENV)" sh scripts/setup.sh
+PYTEST_ARGS ?=
+PACKAGES := instrumentation collector dashboard alerts grafana server
+CHECKED := $(PACKAGES) $(wildcard tests benchmarks examples scripts)
+
+.PHONY: help run test test-all check format bench screenshots constraints clean
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+run: ## Start the server and a demo agent, and print the dashboard's address
+	@$(SETUP) demo
+	@exec $(BIN)/fuseboard demo $(ARGS)
+
+test: ## Run every test but the long ones (needs under 20 minutes on 2 cores)
+	@$(SETUP) dev
+	@sh scripts/system_packages.sh chromium prometheus prometheus-alertmanager
+	$(BIN)/python -m pytest -m "not long" $(PYTEST_ARGS)
+
+test-all: ## Run every test, the long ones too (needs under 60 minutes)
+	@$(SETUP) dev
+	@sh scripts/system_packages.sh chromium prometheus prometheus-alertmanager
+	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+check: ## Lint, check the format, the types and the direction of imports
+	@$(SETUP) dev
+	$(BIN)/ruff check $(CHECKED)
+	$(BIN)/ruff format --check $(CHECKED)
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: ## Format the code and fix what the linter can fix
+	@$(SETUP) dev
+	$(BIN)/ruff check --fix $(CHECKED)
+	$(BIN)/ruff format $(CHECKED)
+
+bench: ## Measure what the shim costs a tool call
+	@$(SETUP) dev
+	@for file in benchmarks/bench_*.py; do echo "== $$file"; $(BIN)/python "$$file" $(ARGS) || exit 1; done
+
+screenshots: ## Photograph every page of the dashboard on demo data
+	@$(SETUP) dev
+	@sh scripts/system_packages.sh chromium
+	$(BIN)/python scripts/screenshots.py $(ARGS)
+
+constraints: ## Pin what .venv holds now in constraints.txt
+	@$(SETUP) dev
+	$(BIN)/python scripts/pin.py > constraints.txt.new
+	mv constraints.txt.new constraints.txt
+
+clean: ## Remove everything that the other targets made
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find $(CHECKED) -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,3 @@
+from fuseboard_server.main import main
+
+main()

@@ -1,0 +1,82 @@
+"""``fuseboard export``."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import BinaryIO
+
+import click
+
+from fuseboard_server.commands.options import FOLDER, Duration, HttpUrl
+from fuseboard_server.exits import CommandError, Exit
+
+KINDS = ("calls", "attempts", "transitions", "alerts")
+FORMATS = ("jsonl", "csv", "parquet")
+
+
+@click.command()
+@click.argument("kind", type=click.Choice(KINDS))
+@click.option("--collector", type=HttpUrl(), help="Address of a running server, for its data.")
+@click.option("--data", type=FOLDER, help="Data folder, whether a server runs on it or not.")
+@click.option("--since", type=Duration(), help="Only what ended in the last, for example, 1h.")
+@click.option("--format", "form", type=click.Choice(FORMATS), default="jsonl", show_default=True)
+@click.option(
+    "--output",
+    "-o",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="File to write  [default: standard output]",
+)
+def export(
+    kind: str,
+    collector: str | None,
+    data: Path | None,
+    since: float | None,
+    form: str,
+    output: Path | None,
+) -> None:
+    """Write calls, attempts, transitions of breakers, or alerts.
+
+    Asks the server that runs on the data folder, or opens the folder when none runs. Without
+    --collector and --data: the default folder, then the server at the default address.
+    """
+    if collector is not None and data is not None:
+        raise CommandError("give --collector or --data, not both", Exit.USAGE)
+    if form == "parquet" and output is None and sys.stdout.isatty():
+        raise CommandError("parquet is binary: name a file with --output FILE", Exit.USAGE)
+    from fuseboard_collector.errors import StoreError
+    from fuseboard_server import exporting
+    from fuseboard_server.reading import reader
+
+    folder = data.expanduser().absolute() if data is not None else None
+    with reader(collector, folder) as source:
+        try:
+            table = source.query(f"export_{kind}", _window(since))
+        except StoreError as error:
+            raise CommandError(f"can't export {kind}: {error}") from error
+    write = exporting.WRITERS[form]
+    if output is None:
+        _write_stdout(lambda stream: write(table, stream))
+        return
+    with output.open("wb") as stream:
+        write(table, stream)
+    click.echo(f"{table.num_rows} {kind} written to {output}", err=True)
+
+
+def _window(since: float | None) -> dict[str, object]:
+    """Return the query's parameters; without --since everything."""
+    start = None if since is None else datetime.now(UTC) - timedelta(seconds=since)
+    return {"since": start, "until": None}
+
+
+def _write_stdout(write: Callable[[BinaryIO], None]) -> None:
+    stream = sys.stdout.buffer
+    try:
+        write(stream)
+        stream.flush()
+    except BrokenPipeError:
+        # The reader (`| head`) has seen enough; Python would complain once more at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,0 +1,29 @@
+"""``fuseboard grafana``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+
+@click.group()
+def grafana() -> None:
+    """Render the Grafana boards."""
+
+
+@grafana.command()
+@click.option(
+    "--output",
+    "-o",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("grafana/dashboards"),
+    show_default=True,
+    help="Folder to write to.",
+)
+def render(output: Path) -> None:
+    """Write each board as a JSON file to import or provision."""
+    from fuseboard_grafana.render import write_boards
+
+    for path in write_boards(output):
+        click.echo(f"written: {path}")

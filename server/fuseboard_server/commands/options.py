@@ -1,0 +1,74 @@
+"""Parameter types and options that several commands share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import click
+
+from fuseboard_server.settings import SECONDS_PER_DAY, default_data_dir, parse_duration
+
+
+class Duration(click.ParamType[float]):
+    """A duration such as ``1h``; converted to seconds."""
+
+    name = "duration"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """Parse, or fail with an example."""
+        if isinstance(value, float):
+            return value
+        try:
+            return parse_duration(str(value))
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+class Retention(click.ParamType[float | None]):
+    """A duration, or ``forever``; converted to days or None."""
+
+    name = "duration|forever"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float | None:
+        """Parse into days."""
+        if value == "forever":
+            return None
+        if isinstance(value, float):
+            return value
+        return Duration().convert(value, param, ctx) / SECONDS_PER_DAY
+
+
+class HttpUrl(click.ParamType[str]):
+    """An http or https address."""
+
+    name = "url"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> str:
+        """Check scheme and host, and remove a trailing slash."""
+        text = str(value)
+        try:
+            parts = urlsplit(text)
+            is_good = parts.scheme in {"http", "https"} and bool(parts.hostname)
+            _ = parts.port
+        except ValueError:
+            is_good = False
+        if not is_good:
+            self.fail(f"{text!r} is no address such as http://127.0.0.1:4318", param, ctx)
+        return text.rstrip("/")
+
+
+def resolve_data(data: Path | None) -> Path:
+    """Return the data folder that was asked for, or the default one."""
+    return (data or default_data_dir()).expanduser().absolute()
+
+
+PORT = click.IntRange(0, 65535)
+FOLDER = click.Path(path_type=Path, file_okay=False)
+DATA_HELP = "Folder of the data file  [default: $FUSEBOARD_DATA, else ~/.local/share/fuseboard]"

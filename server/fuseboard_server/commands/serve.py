@@ -1,0 +1,120 @@
+"""``fuseboard serve``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from fuseboard_server.commands.options import (
+    DATA_HELP,
+    FOLDER,
+    PORT,
+    HttpUrl,
+    Retention,
+    resolve_data,
+)
+from fuseboard_server.exits import CommandError, Exit
+from fuseboard_server.settings import (
+    DEFAULT_HOST,
+    DEFAULT_OTLP_HTTP_PORT,
+    DEFAULT_UI_PORT,
+    ServeSettings,
+)
+from fuseboard_server.sockets import is_loopback
+
+
+@click.command()
+@click.option("--data", type=FOLDER, help=DATA_HELP)
+@click.option("--host", default=DEFAULT_HOST, show_default=True, help="Address to listen on.")
+@click.option(
+    "--ui-port", type=PORT, default=DEFAULT_UI_PORT, show_default=True, help="Dashboard; 0: any."
+)
+@click.option(
+    "--otlp-http-port",
+    type=PORT,
+    default=DEFAULT_OTLP_HTTP_PORT,
+    show_default=True,
+    help="OTLP/HTTP and the read API; 0: any.",
+)
+@click.option(
+    "--retention",
+    type=Retention(),
+    default="30d",
+    show_default=True,
+    help="Remove what is older, for example 12h, 30d, 8w or forever.",
+)
+@click.option(
+    "--webhook",
+    "webhooks",
+    type=HttpUrl(),
+    multiple=True,
+    help="Post alert notifications there, in Alertmanager's shape. May be repeated.",
+)
+@click.option(
+    "--alert-time-scale",
+    type=click.FloatRange(min=0.001, max=1.0),
+    default=1.0,
+    show_default=True,
+    help="Shrink every window and hold of the alerts by this factor, for demos.",
+)
+@click.option(
+    "--allow-host",
+    "allow_hosts",
+    multiple=True,
+    help="Answer to this Host name too, for example a reverse proxy's. May be repeated.",
+)
+@click.option(
+    "--insecure",
+    is_flag=True,
+    help="Listen beyond loopback although there is no authentication yet.",
+)
+@click.option("--demo", is_flag=True, hidden=True)
+def serve(
+    data: Path | None,
+    host: str,
+    ui_port: int,
+    otlp_http_port: int,
+    retention: float | None,
+    webhooks: tuple[str, ...],
+    alert_time_scale: float,
+    allow_hosts: tuple[str, ...],
+    insecure: bool,
+    demo: bool,
+) -> None:
+    """Receive telemetry over OTLP, keep it, show the dashboard and raise alerts.
+
+    One process does it all. It stops on Ctrl-C or SIGTERM after storing what it accepted.
+    """
+    _check_exposure(host, insecure)
+    if ui_port == otlp_http_port != 0:
+        raise CommandError(
+            f"--ui-port and --otlp-http-port are both {ui_port}; they must differ.", Exit.USAGE
+        )
+    settings = ServeSettings(
+        data=resolve_data(data),
+        host=host,
+        ui_port=ui_port,
+        otlp_http_port=otlp_http_port,
+        retention_days=retention,
+        webhooks=webhooks,
+        alert_time_scale=alert_time_scale,
+        allow_hosts=allow_hosts,
+        demo=demo,
+    )
+    from fuseboard_server.serving import run
+
+    run(settings)
+
+
+def _check_exposure(host: str, insecure: bool) -> None:
+    if is_loopback(host):
+        return
+    if not insecure:
+        raise CommandError(
+            f"--host {host} would let other machines read the calls and send telemetry, and "
+            "authentication comes in a later version. Keep 127.0.0.1 and put an authenticating "
+            "proxy in front, or accept the risk with --insecure.",
+            Exit.USAGE,
+        )
+    click.echo(f"warning: listening on {host} without authentication (--insecure)", err=True)

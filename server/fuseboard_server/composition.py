@@ -1,0 +1,120 @@
+"""Where the parts meet: store, receiver, read API, alerts and dashboard."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import Route
+
+from fuseboard_server.dispatch import AsgiApp, PortDispatcher
+from fuseboard_server.hosts import HostAllowList
+from fuseboard_server.presence import Presence
+from fuseboard_server.settings import ServeSettings
+
+if TYPE_CHECKING:
+    from fuseboard_alerts.evaluator import Evaluator
+    from fuseboard_collector.store import Store
+
+
+def build_evaluator(settings: ServeSettings, store: Store, here: Presence) -> Evaluator:
+    """Return the alert evaluator of a store with its notifiers; it is not started."""
+    from fuseboard_alerts.evaluator import Evaluator
+    from fuseboard_alerts.notifiers import Webhook
+
+    receivers = [Webhook(address) for address in dict.fromkeys(settings.webhooks)]
+    return Evaluator(
+        store, receivers, time_scale=settings.alert_time_scale, external_url=here.dashboard
+    )
+
+
+def build_app(
+    settings: ServeSettings,
+    store: Store,
+    here: Presence,
+    collector_port: int,
+    lifespan: Callable[[Any], Any],
+) -> AsgiApp:
+    """Return the whole ASGI application of ``fuseboard serve``."""
+    hosts = HostAllowList(settings.host, settings.allow_hosts)
+    collector = build_collector(store, here)
+    dashboard = build_dashboard(settings, store, here, lifespan)
+    return PortDispatcher(dashboard, collector, collector_port, hosts)
+
+
+def build_collector(store: Store, here: Presence) -> Starlette:
+    """Return what answers on the OTLP port: receiver, read API and health."""
+    from fuseboard_collector import api, receiver
+
+    hint = f"nothing here; the dashboard is at {here.dashboard}"
+    return Starlette(
+        routes=[
+            *receiver.routes(store),
+            *api.routes(store),
+            Route("/{path:path}", _not_here(hint), methods=["GET", "POST"]),
+        ]
+    )
+
+
+def build_dashboard(
+    settings: ServeSettings, store: Store, here: Presence, lifespan: Callable[[Any], Any]
+) -> AsgiApp:
+    """Return what answers on the dashboard's port: Streamlit's app and health."""
+    import streamlit as st
+
+    from fuseboard_collector import api
+    from fuseboard_dashboard import source
+    from fuseboard_dashboard.theme import streamlit_options
+
+    source.configure(
+        source.Source(
+            reader=store,
+            alert_time_scale=settings.alert_time_scale,
+            otlp_endpoint=here.collector,
+            demo=settings.demo,
+        )
+    )
+    _configure_streamlit({**streamlit_options(), **SERVER_OPTIONS})
+    wrong_port = _not_here(f"nothing here; OTLP and the read API are at {here.collector}")
+    health = [route for route in api.routes(store) if route.path in {"/healthz", "/readyz"}]
+    app: AsgiApp = st.App(
+        _dashboard_script(),
+        lifespan=lifespan,
+        routes=[
+            *health,
+            Route("/v1/{path:path}", wrong_port, methods=["GET", "POST"]),
+            Route("/api/{path:path}", wrong_port, methods=["GET", "POST"]),
+        ],
+    )
+    return app
+
+
+SERVER_OPTIONS: dict[str, object] = {
+    "server.headless": True,
+    "server.enableStaticServing": False,
+    "logger.level": "warning",
+}
+"""Streamlit settings that are the server's business; looks are the theme's."""
+
+
+def _dashboard_script() -> Path:
+    import fuseboard_dashboard
+
+    return Path(str(fuseboard_dashboard.__file__)).with_name("app.py")
+
+
+def _configure_streamlit(options: dict[str, object]) -> None:
+    from streamlit.web import bootstrap
+
+    bootstrap.load_config_options({name.replace(".", "_"): v for name, v in options.items()})
+
+
+def _not_here(message: str) -> Callable[[Request], Any]:
+    async def answer(_: Request) -> JSONResponse:
+        return JSONResponse({"message": message}, status_code=404)
+
+    return answer

@@ -1,0 +1,228 @@
+"""Checks of a set-up. Each returns findings: what was seen, and what to do where it is wrong."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from importlib.metadata import PackageNotFoundError, requires, version
+from pathlib import Path
+
+from packaging.requirements import Requirement
+
+from fuseboard import conventions
+from fuseboard_server import presence
+from fuseboard_server.settings import (
+    DATA_FILE,
+    DEFAULT_COLLECTOR,
+    DEFAULT_HOST,
+    DEFAULT_OTLP_HTTP_PORT,
+    DEFAULT_UI_PORT,
+)
+from fuseboard_server.sockets import is_free
+
+FREE_SPACE_WARNING = 1_000_000_000
+"""Bytes; the store itself refuses to write near a full disk."""
+OLDEST_PYTHON = (3, 11)
+
+
+class Grade(StrEnum):
+    """How a check went."""
+
+    OK = "ok"
+    WARN = "warn"
+    FAIL = "fail"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One line of the report.
+
+    Attributes:
+        advice: What to do; empty if nothing.
+    """
+
+    grade: Grade
+    subject: str
+    seen: str
+    advice: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """What is checked."""
+
+    data: Path
+    collector: str
+
+
+Check = Callable[[Setup], Iterator[Finding]]
+
+
+def examine(setup: Setup) -> Iterator[Finding]:
+    """Run every check; one that breaks becomes a finding of its own."""
+    for check in CHECKS:
+        try:
+            yield from check(setup)
+        except Exception as error:
+            yield Finding(Grade.FAIL, check.__name__.strip("_"), repr(error), "please report this")
+
+
+def _versions(_: Setup) -> Iterator[Finding]:
+    python = ".".join(map(str, sys.version_info[:3]))
+    good = sys.version_info >= OLDEST_PYTHON
+    yield Finding(
+        Grade.OK if good else Grade.FAIL,
+        "version",
+        f"fuseboard {version('fuseboard')}, Python {python}",
+        "" if good else "install Python 3.11 or newer",
+    )
+
+
+def _packages(_: Setup) -> Iterator[Finding]:
+    wrong = []
+    for requirement in map(Requirement, requires("fuseboard") or []):
+        marker = requirement.marker
+        if marker is not None and not marker.evaluate({"extra": "dashboard"}):
+            continue
+        if requirement.name == "fuseboard":
+            continue
+        try:
+            found = version(requirement.name)
+        except PackageNotFoundError:
+            wrong.append(f"{requirement.name} is missing")
+            continue
+        if not requirement.specifier.contains(found, prereleases=True):
+            wrong.append(f"{requirement.name} {found} is not {requirement.specifier}")
+    if wrong:
+        advice = "pip install --upgrade 'fuseboard[dashboard]'"
+        yield Finding(Grade.FAIL, "packages", "; ".join(wrong), advice)
+    else:
+        yield Finding(Grade.OK, "packages", "all present, in versions that are supported")
+
+
+def _configuration(_: Setup) -> Iterator[Finding]:
+    known = {value for name, value in vars(conventions).items() if name.startswith("ENV_")}
+    known.add("FUSEBOARD_DATA")
+    given = sorted(name for name in os.environ if name.startswith("FUSEBOARD_"))
+    unknown = [name for name in given if name not in known]
+    if unknown:
+        yield Finding(
+            Grade.WARN,
+            "configuration",
+            f"{', '.join(unknown)} not known to this version",
+            f"check the spelling; known: {', '.join(sorted(known))}",
+        )
+    else:
+        yield Finding(Grade.OK, "configuration", ", ".join(given) or "defaults")
+
+
+def _hash_key(_: Setup) -> Iterator[Finding]:
+    key = os.environ.get(conventions.ENV_HASH_KEY)
+    if key and key != conventions.DEFAULT_HASH_KEY:
+        yield Finding(Grade.OK, "hash key", f"{conventions.ENV_HASH_KEY} is set here")
+        return
+    yield Finding(
+        Grade.WARN,
+        "hash key",
+        "argument hashes use the published default key: a pseudonym, not a secret; whoever "
+        "guesses the arguments can confirm the guess",
+        f"set {conventions.ENV_HASH_KEY} to a secret of your own, the same for every agent",
+    )
+
+
+def _data_folder(setup: Setup) -> Iterator[Finding]:
+    existing = next(path for path in (setup.data, *setup.data.parents) if path.exists())
+    if not existing.is_dir() or not os.access(existing, os.W_OK | os.X_OK):
+        yield Finding(
+            Grade.FAIL,
+            "data folder",
+            f"{existing} is no folder that can be written to",
+            "choose another with --data DIR or FUSEBOARD_DATA",
+        )
+        return
+    free = shutil.disk_usage(existing).free
+    is_tight = free < FREE_SPACE_WARNING
+    yield Finding(
+        Grade.WARN if is_tight else Grade.OK,
+        "data folder",
+        f"{setup.data}, {free / 1e9:.1f} GB free",
+        "free some space, or shorten --retention" if is_tight else "",
+    )
+
+
+def _data_file(setup: Setup) -> Iterator[Finding]:
+    path = setup.data / DATA_FILE
+    if not path.exists():
+        yield Finding(Grade.OK, "data file", "none yet; `fuseboard serve` makes it")
+        return
+    owner = presence.running(setup.data)
+    size = f"{path.stat().st_size / 1e6:.1f} MB"
+    if owner is not None:
+        seen = f"{size}, held by the server with process id {owner.pid}"
+        yield Finding(Grade.OK, "data file", seen)
+        return
+    yield _open_file(path, size)
+
+
+def _open_file(path: Path, size: str) -> Finding:
+    from fuseboard_collector.errors import StoreError
+    from fuseboard_collector.store import open_store
+
+    try:
+        open_store(path, retention_days=None).close()
+    except StoreError as error:
+        return Finding(Grade.FAIL, "data file", str(error), "see the message")
+    return Finding(Grade.OK, "data file", f"{size}, readable")
+
+
+def _ports(setup: Setup) -> Iterator[Finding]:
+    owner = presence.running(setup.data)
+    wanted = (("--ui-port", DEFAULT_UI_PORT), ("--otlp-http-port", DEFAULT_OTLP_HTTP_PORT))
+    for flag, port in wanted:
+        subject = f"port {port}"
+        if owner is not None and str(port) in owner.dashboard + owner.collector:
+            yield Finding(Grade.OK, subject, "used by the running server")
+        elif is_free(DEFAULT_HOST, port):
+            yield Finding(Grade.OK, subject, "free")
+        else:
+            yield Finding(
+                Grade.WARN,
+                subject,
+                "in use by another process",
+                f"stop that process, or start with `fuseboard serve {flag} PORT`",
+            )
+
+
+def _collector(setup: Setup) -> Iterator[Finding]:
+    if presence.answers(setup.collector):
+        yield Finding(Grade.OK, "collector", f"answers at {setup.collector}")
+        return
+    yield Finding(
+        Grade.WARN,
+        "collector",
+        f"nothing answers at {setup.collector}",
+        "start `fuseboard serve`, or name a running one with --collector URL",
+    )
+
+
+CHECKS: tuple[Check, ...] = (
+    _versions,
+    _packages,
+    _configuration,
+    _hash_key,
+    _data_folder,
+    _data_file,
+    _ports,
+    _collector,
+)
+
+
+def default_collector(data: Path) -> str:
+    """Return the address of the server on a data folder, else the default one."""
+    owner = presence.running(data)
+    named = os.environ.get(conventions.ENV_ENDPOINT)
+    return owner.collector if owner else named or DEFAULT_COLLECTOR

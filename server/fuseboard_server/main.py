@@ -1,0 +1,34 @@
+"""The console script ``fuseboard``. It works without the extras, to say which one is missing."""
+
+from __future__ import annotations
+
+import sys
+
+MISSING_EXTRA = 5
+"""Exit code when a package of the extra that a command needs is not installed."""
+
+
+def explain_missing(module: str) -> str:
+    """Say which package is missing and how to install it.
+
+    Args:
+        module: The module whose import failed, for example ``click``.
+    """
+    extra = "demo" if module.partition(".")[0] in {"httpx", "mcp"} else "dashboard"
+    return (
+        f"fuseboard: the package {module!r} is not installed. The command line, the server and "
+        f"the dashboard are an extra of fuseboard:\n\n    pip install 'fuseboard[{extra}]'\n"
+    )
+
+
+def main() -> None:
+    """Run the command line; end with exit code 5 if its packages are missing."""
+    try:
+        from fuseboard_server.cli import run
+
+        run()
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("fuseboard"):
+            raise
+        sys.stderr.write(explain_missing(error.name or str(error)))
+        sys.exit(MISSING_EXTRA)

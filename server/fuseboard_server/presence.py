@@ -1,0 +1,84 @@
+"""The note that a running server leaves in its data folder, so that others can find it."""
+
+from __future__ import annotations
+
+import json
+import os
+import urllib.request
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+NOTE_FILE = "server.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Presence:
+    """Where a server can be reached.
+
+    Attributes:
+        pid: Its process id.
+        dashboard: Address of the dashboard.
+        collector: Address of OTLP/HTTP and of the read API.
+    """
+
+    pid: int
+    dashboard: str
+    collector: str
+
+
+def announce(data: Path, presence: Presence) -> None:
+    """Write the note; a reader sees the whole of it or none."""
+    temporary = data / f".{NOTE_FILE}.{presence.pid}"
+    temporary.write_text(json.dumps(asdict(presence)))
+    temporary.replace(data / NOTE_FILE)
+
+
+def withdraw(data: Path) -> None:
+    """Remove this process's own note."""
+    presence = read(data)
+    if presence is not None and presence.pid == os.getpid():
+        (data / NOTE_FILE).unlink(missing_ok=True)
+
+
+def read(data: Path) -> Presence | None:
+    """Return the note in a data folder; None if there is none or it can't be read."""
+    try:
+        fields = json.loads((data / NOTE_FILE).read_text())
+        return Presence(int(fields["pid"]), str(fields["dashboard"]), str(fields["collector"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def running(data: Path) -> Presence | None:
+    """Return the note of a server that is alive and answers; a killed server leaves a stale one."""
+    presence = read(data)
+    if presence is None or not is_alive(presence.pid) or not answers(presence.collector):
+        return None
+    return presence
+
+
+def is_alive(pid: int) -> bool:
+    """Tell whether a process exists."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def answers(url: str, timeout: float = 3.0) -> bool:
+    """Tell whether a fuseboard collector answers at an address.
+
+    Args:
+        url: Base address, for example ``http://127.0.0.1:4318``.
+        timeout: Seconds to wait.
+    """
+    if not url.startswith(("http://", "https://")):
+        return False
+    try:
+        with urllib.request.urlopen(f"{url.rstrip('/')}/healthz", timeout=timeout) as response:  # noqa: S310
+            return bool(response.status == 200)
+    except (OSError, ValueError):
+        return False

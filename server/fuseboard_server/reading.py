@@ -1,0 +1,74 @@
+"""Finds something to read from: the running server if there is one, else the folder at rest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from fuseboard_collector.errors import StoreError
+from fuseboard_collector.reading import Reader
+from fuseboard_server import presence
+from fuseboard_server.exits import CommandError, Exit
+from fuseboard_server.serving import explain_store_error
+from fuseboard_server.settings import DATA_FILE, DEFAULT_COLLECTOR, default_data_dir
+
+
+@contextmanager
+def reader(collector: str | None, data: Path | None) -> Iterator[Reader]:
+    """Yield a reader of a collector's or a folder's data.
+
+    Args:
+        collector: Address of a running server; nothing else is tried then.
+        data: Data folder; the server that owns it is asked, or it is opened at rest. Without
+            either, the default folder is taken, then a server at the default address.
+
+    Raises:
+        CommandError: If there is nothing to read from.
+    """
+    if collector is not None:
+        yield _remote(collector)
+        return
+    folder = data if data is not None else default_data_dir()
+    owner = presence.running(folder)
+    if owner is not None:
+        yield _remote(owner.collector)
+        return
+    if data is None and presence.answers(DEFAULT_COLLECTOR):
+        yield _remote(DEFAULT_COLLECTOR)
+        return
+    with _at_rest(folder) as store:
+        yield store
+
+
+def _remote(collector: str) -> Reader:
+    from fuseboard_collector.api import RemoteReader
+
+    if not presence.answers(collector):
+        raise CommandError(
+            f"no fuseboard answers at {collector}. Start one with `fuseboard serve`, or name the "
+            "address after 'OTLP/HTTP' that a running one printed with --collector URL."
+        )
+    return RemoteReader(collector)
+
+
+@contextmanager
+def _at_rest(folder: Path) -> Iterator[Reader]:
+    from fuseboard_collector.store import open_store
+
+    path = folder / DATA_FILE
+    if not path.exists():
+        raise CommandError(
+            f"there is no data file in {folder} and no server is running. Name the folder with "
+            "--data DIR or a running server with --collector URL.",
+            Exit.DATA_UNUSABLE,
+        )
+    try:
+        # Reading must not remove anything, however old it is.
+        store = open_store(path, retention_days=None)
+    except StoreError as error:
+        raise explain_store_error(error) from error
+    try:
+        yield store
+    finally:
+        store.close()

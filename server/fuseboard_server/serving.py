@@ -1,0 +1,191 @@
+"""``fuseboard serve`` put together: one process, one store, one event loop, two ports."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import sys
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+import click
+import uvicorn
+
+from fuseboard_server import presence
+from fuseboard_server.exits import CommandError, Exit
+from fuseboard_server.settings import DATA_FILE, ServeSettings
+from fuseboard_server.sockets import bind, port_of, url
+
+if TYPE_CHECKING:
+    from fuseboard_alerts.evaluator import Evaluator
+    from fuseboard_collector.store import Store
+    from fuseboard_server.dispatch import AsgiApp
+
+SHUTDOWN_SECONDS = 5
+"""How long open requests may take to finish after a stop was asked for."""
+
+
+def run(settings: ServeSettings) -> None:
+    """Serve until SIGINT or SIGTERM; return after everything accepted is stored.
+
+    Raises:
+        CommandError: If a port or the data file can't be had.
+    """
+    with _stopping_quietly(), _listening(settings) as (ui, collector):
+        # Ports first: a second start by mistake must not touch the data.
+        here = presence.Presence(
+            pid=os.getpid(),
+            dashboard=url(settings.host, port_of(ui)),
+            collector=url(settings.host, port_of(collector)),
+        )
+        with _opened_store(settings) as store:
+            _serve(settings, store, here, [ui, collector])
+    click.echo("fuseboard stopped; everything received is stored.")
+
+
+def _serve(
+    settings: ServeSettings,
+    store: Store,
+    here: presence.Presence,
+    sockets: list[socket.socket],
+) -> None:
+    from fuseboard_server.composition import build_app, build_evaluator
+
+    evaluator = build_evaluator(settings, store, here)
+    app = build_app(settings, store, here, port_of(sockets[1]), _lifespan(evaluator))
+
+    def is_ready() -> None:
+        presence.announce(settings.data, here)
+        _print_welcome(settings, here)
+
+    try:
+        _Server(_uvicorn_config(app), is_ready).run(sockets=sockets)
+    finally:
+        presence.withdraw(settings.data)
+
+
+def _uvicorn_config(app: AsgiApp) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        ws="websockets-sansio",
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=SHUTDOWN_SECONDS,
+        lifespan="on",
+    )
+
+
+class _Server(uvicorn.Server):
+    """Tells when it is ready."""
+
+    has_run = False
+
+    def __init__(self, config: uvicorn.Config, is_ready: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._is_ready = is_ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start, then say so."""
+        type(self).has_run = True
+        await super().startup(sockets)
+        if self.started and not self.should_exit:
+            self._is_ready()
+
+
+def _lifespan(evaluator: Evaluator) -> Callable[[Any], Any]:
+    @asynccontextmanager
+    async def lifespan(_: Any) -> AsyncIterator[None]:
+        evaluator.start()
+        try:
+            yield
+        finally:
+            evaluator.stop()
+
+    return lifespan
+
+
+@contextmanager
+def _listening(settings: ServeSettings) -> Iterator[tuple[socket.socket, socket.socket]]:
+    ui = bind(settings.host, settings.ui_port, "--ui-port")
+    try:
+        collector = bind(settings.host, settings.otlp_http_port, "--otlp-http-port")
+        try:
+            yield ui, collector
+        finally:
+            collector.close()
+    finally:
+        ui.close()
+
+
+@contextmanager
+def _opened_store(settings: ServeSettings) -> Iterator[Store]:
+    from fuseboard_collector.errors import StoreError
+    from fuseboard_collector.store import open_store
+
+    try:
+        settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise CommandError(
+            f"can't make the data folder {settings.data}: {error.strerror}. "
+            "Choose another with --data DIR.",
+            Exit.DATA_UNUSABLE,
+        ) from error
+    try:
+        store = open_store(settings.data / DATA_FILE, retention_days=settings.retention_days)
+    except StoreError as error:
+        raise explain_store_error(error) from error
+    try:
+        yield store
+    finally:
+        store.close()
+
+
+def explain_store_error(error: Exception) -> CommandError:
+    """Turn an error of the store into the message and exit code of the command line."""
+    from fuseboard_collector.errors import StoreDamagedError, StoreInUseError, StoreVersionError
+
+    code = Exit.FAILED
+    if isinstance(error, StoreInUseError):
+        code = Exit.DATA_IN_USE
+    elif isinstance(error, StoreDamagedError | StoreVersionError):
+        code = Exit.DATA_UNUSABLE
+    return CommandError(str(error), code)
+
+
+@contextmanager
+def _stopping_quietly() -> Iterator[None]:
+    """End in silence on a signal: before the server runs by exiting, afterwards by uvicorn.
+
+    uvicorn raises the signals that it caught once more after it has stopped, with the
+    handlers that it found. These do nothing then, so that a stop that was asked for ends with
+    exit code 0 and no traceback.
+    """
+    signals = (signal.SIGINT, signal.SIGTERM)
+
+    def handle(_number: int, _frame: FrameType | None) -> None:
+        if not _Server.has_run:
+            sys.exit(0)
+
+    before = {number: signal.signal(number, handle) for number in signals}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _print_welcome(settings: ServeSettings, here: presence.Presence) -> None:
+    lines = [
+        "fuseboard is ready",
+        f"  Dashboard  {here.dashboard}",
+        f"  OTLP/HTTP  {here.collector}",
+        f"  Data       {settings.data}",
+    ]
+    if settings.alert_time_scale != 1:
+        lines.append(f"  Alerts     time scale {settings.alert_time_scale:g}: for demos only")
+    lines.append("Ctrl-C stops it.")
+    click.echo("\n".join(lines))

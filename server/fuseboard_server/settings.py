@@ -1,0 +1,72 @@
+"""Settings of the server, where its data live, and durations in words."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+DEFAULT_HOST = "127.0.0.1"
+DEFAULT_UI_PORT = 8501
+DEFAULT_OTLP_HTTP_PORT = 4318
+DEFAULT_COLLECTOR = f"http://{DEFAULT_HOST}:{DEFAULT_OTLP_HTTP_PORT}"
+DATA_FILE = "fuseboard.duckdb"
+ENV_DATA = "FUSEBOARD_DATA"
+
+SECONDS_PER_UNIT = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
+SECONDS_PER_DAY = 86400.0
+
+
+@dataclass(frozen=True, slots=True)
+class ServeSettings:
+    """What ``fuseboard serve`` was asked to do.
+
+    Attributes:
+        data: Folder of the data file; made if missing.
+        retention_days: Age in days after which calls are removed; None keeps everything.
+        webhooks: Addresses that alert notifications are posted to.
+        alert_time_scale: Factor on every window and hold of the alerts; 1 is real.
+        allow_hosts: Further names that the server answers to.
+        demo: Whether the calls come from the demo agent.
+    """
+
+    data: Path
+    host: str = DEFAULT_HOST
+    ui_port: int = DEFAULT_UI_PORT
+    otlp_http_port: int = DEFAULT_OTLP_HTTP_PORT
+    retention_days: float | None = 30.0
+    webhooks: tuple[str, ...] = ()
+    alert_time_scale: float = 1.0
+    allow_hosts: tuple[str, ...] = ()
+    demo: bool = False
+
+
+def default_data_dir() -> Path:
+    """Return where data live unless a command is told otherwise.
+
+    ``$FUSEBOARD_DATA``, else ``$XDG_DATA_HOME/fuseboard``, else ``~/.local/share/fuseboard``.
+    """
+    named = os.environ.get(ENV_DATA)
+    if named:
+        return Path(named).expanduser()
+    base = os.environ.get("XDG_DATA_HOME", "")
+    # The XDG specification has relative paths ignored.
+    root = Path(base) if base.startswith("/") else Path.home() / ".local" / "share"
+    return root / "fuseboard"
+
+
+def parse_duration(text: str) -> float:
+    """Return the seconds of a duration such as ``90s``, ``15m``, ``1h``, ``30d`` or ``2w``.
+
+    Raises:
+        ValueError: If the text is no positive duration.
+    """
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([smhdw])\s*", text.lower())
+    seconds = float(match[1]) * SECONDS_PER_UNIT[match[2]] if match else 0.0
+    if seconds <= 0:
+        raise ValueError(
+            f"{text!r} is no duration; write a number above 0 and a unit, "
+            "for example 90s, 15m, 1h, 30d or 2w"
+        )
+    return seconds

@@ -1,0 +1,85 @@
+"""Listening sockets, bound before anything else starts, so that a taken port is said at once."""
+
+from __future__ import annotations
+
+import errno
+import ipaddress
+import socket
+
+from fuseboard_server.exits import CommandError, Exit
+
+
+def bind(host: str, port: int, flag: str) -> socket.socket:
+    """Bind a TCP socket.
+
+    Args:
+        host: Address or name to listen on.
+        port: Port, 0 for any free one.
+        flag: The command-line flag that changes the port, for the error message.
+
+    Raises:
+        CommandError: If the port or the address can't be had.
+    """
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+    except socket.gaierror as error:
+        raise CommandError(
+            f"--host {host!r} is not an address of this machine ({error.strerror}). "
+            "Use 127.0.0.1, localhost or ::1.",
+            Exit.USAGE,
+        ) from error
+    listener = socket.socket(family, kind, protocol)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        listener.listen(1024)
+    except OSError as error:
+        listener.close()
+        raise CommandError(_explain(error, host, port, flag), Exit.USAGE) from error
+    return listener
+
+
+def _explain(error: OSError, host: str, port: int, flag: str) -> str:
+    if error.errno == errno.EADDRINUSE:
+        return (
+            f"port {port} on {host} is in use by another process. "
+            f"Choose another with {flag} PORT, or stop that process."
+        )
+    if error.errno == errno.EACCES:
+        return f"port {port} needs more rights. Choose one above 1023 with {flag} PORT."
+    return f"can't listen on {host} port {port}: {error.strerror}. Change --host or {flag}."
+
+
+def port_of(listener: socket.socket) -> int:
+    """Return the port that a socket is bound to."""
+    return int(listener.getsockname()[1])
+
+
+def url(host: str, port: int) -> str:
+    """Return the address to open, with a wildcard host spelled as loopback."""
+    if host in {"", "0.0.0.0"}:  # noqa: S104 (compared, not bound)
+        host = "127.0.0.1"
+    elif host == "::":
+        host = "::1"
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def is_loopback(host: str) -> bool:
+    """Tell whether listening on ``host`` is reachable from this machine only."""
+    if host.lower() == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def is_free(host: str, port: int) -> bool:
+    """Tell whether a port could be bound now."""
+    try:
+        bind(host, port, "").close()
+    except CommandError:
+        return False
+    return True
