@@ -1,0 +1,265 @@
+"""Switching the telemetry on and off: ``init``, ``flush``, ``shutdown``, ``/metrics``."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Final
+
+from fuseboard.conventions import HEARTBEAT_INTERVAL_SECONDS, METRICS_PORT
+from fuseboard.errors import ConfigurationError
+from fuseboard.runtime import RUNTIME, NullTelemetry
+
+if TYPE_CHECKING:
+    from opentelemetry.trace import TracerProvider
+    from prometheus_client import CollectorRegistry
+
+    from fuseboard.telemetry.assembly import Assembly
+    from fuseboard.telemetry.settings import Settings
+
+logger = logging.getLogger("fuseboard")
+
+DEFAULT_TIMEOUT: Final = 5.0
+
+
+class _State:
+    """What ``init`` left behind in this process."""
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self.assembly: Assembly | None = None
+        self.is_stopped = False
+        self.is_disabled = False
+        self.is_exit_installed = False
+        self.servers: dict[tuple[str, int], int] = {}
+
+
+_STATE: Final = _State()
+
+
+def init(
+    service: str | None = None,
+    *,
+    region: str | None = None,
+    environment: str | None = None,
+    endpoint: str | None = None,
+    regions: Iterable[str] = (),
+    headers: Mapping[str, str] | None = None,
+    registry: CollectorRegistry | None = None,
+    tracer_provider: TracerProvider | None = None,
+    metrics_port: int | None = None,
+    record_arguments: bool = False,
+    record_results: bool = False,
+    heartbeat_seconds: float = HEARTBEAT_INTERVAL_SECONDS,
+    shutdown_timeout: float = DEFAULT_TIMEOUT,
+) -> None:
+    """Send what tools do to a collector and count it for Prometheus.
+
+    Each setting is taken from its argument, else from ``FUSEBOARD_*``, else from ``OTEL_*``.
+    A TracerProvider that the application has set, or gives here, is used and not replaced;
+    with an ``endpoint``, fuseboard's own spans are then sent there in addition.
+    ``OTEL_SDK_DISABLED=true`` switches everything off. Nothing here waits for the collector.
+
+    Args:
+        service: Name of the agent (``service.name``); also FUSEBOARD_SERVICE.
+        region: Where this process runs (``cloud.region``); also FUSEBOARD_REGION.
+        environment: For example ``production``; also FUSEBOARD_ENVIRONMENT.
+        endpoint: Base URL of the collector; also FUSEBOARD_ENDPOINT or
+            OTEL_EXPORTER_OTLP_ENDPOINT; default ``http://127.0.0.1:4318``.
+        regions: Regions that tools will be called in, so that their metrics start at zero.
+        headers: Sent with each export, for example ``Authorization``.
+        registry: Prometheus registry for the metrics; default the global one.
+        tracer_provider: OpenTelemetry provider to use instead of the global one.
+        metrics_port: Serve ``/metrics`` on this port of the loopback interface.
+        record_arguments: Record the arguments of calls, bounded and redacted.
+        record_results: Record the returned values, bounded and redacted.
+        heartbeat_seconds: Interval of the process's heartbeat, seconds.
+        shutdown_timeout: Seconds that the end of the process may wait for the collector.
+
+    Raises:
+        ConfigurationError: A setting is not legal, or ``init`` ran before with others.
+
+    Since 0.1.0.
+    """
+    from fuseboard.telemetry.settings import is_disabled, resolve
+
+    settings = resolve(
+        service=service,
+        region=region,
+        environment=environment,
+        endpoint=endpoint,
+        regions=regions,
+        headers=headers,
+        registry=registry,
+        tracer_provider=tracer_provider,
+        metrics_port=metrics_port,
+        record_arguments=record_arguments,
+        record_results=record_results,
+        heartbeat_seconds=heartbeat_seconds,
+        shutdown_timeout=shutdown_timeout,
+    )
+    with _STATE.lock:
+        if is_disabled():
+            _STATE.is_disabled = True
+            RUNTIME.install(_Silent())
+            return
+        if _STATE.assembly is not None and not _STATE.is_stopped:
+            _require_equal(_STATE.assembly.settings.differences(settings))
+            return
+        _start(settings)
+    if settings.metrics_port is not None:
+        serve_metrics(settings.metrics_port)
+
+
+class _Silent(NullTelemetry):
+    """Records nothing, on purpose and hence without a word."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._said = True
+
+
+def _require_equal(differences: list[str]) -> None:
+    if differences:
+        raise ConfigurationError(
+            f"fuseboard.init ran before with other values for {', '.join(sorted(differences))}: "
+            "call it once, or call fuseboard.shutdown() first"
+        )
+
+
+def _start(settings: Settings) -> None:
+    from fuseboard.telemetry import exit as process_exit
+    from fuseboard.telemetry.assembly import Assembly
+
+    if _STATE.assembly is not None:
+        _STATE.assembly.remove_metrics()
+    assembly = Assembly(settings, RUNTIME)
+    assembly.start()
+    _STATE.assembly = assembly
+    _STATE.is_stopped = False
+    _STATE.is_disabled = False
+    if not _STATE.is_exit_installed:
+        _STATE.is_exit_installed = True
+        process_exit.install(_shutdown_at_exit, settings.shutdown_timeout)
+
+
+def _shutdown_at_exit() -> None:
+    assembly = _STATE.assembly
+    if assembly is not None:
+        shutdown(assembly.settings.shutdown_timeout)
+
+
+def _legal_timeout(function: str, timeout: float) -> float:
+    if isinstance(timeout, bool) or not isinstance(timeout, int | float) or not timeout >= 0:
+        raise ConfigurationError(
+            f"fuseboard.{function}: timeout={timeout!r} is not legal: use seconds from 0"
+        )
+    return min(float(timeout), threading.TIMEOUT_MAX)
+
+
+def flush(timeout: float = DEFAULT_TIMEOUT) -> bool:
+    """Send everything recorded so far.
+
+    Args:
+        timeout: Seconds to wait at most.
+
+    Returns:
+        Whether the collector confirmed all of it. True where nothing is exported.
+
+    Since 0.1.0.
+    """
+    timeout = _legal_timeout("flush", timeout)
+    assembly = _STATE.assembly
+    return assembly.flush(timeout) if assembly is not None else True
+
+
+def shutdown(timeout: float = DEFAULT_TIMEOUT) -> bool:
+    """Send what is left and stop the telemetry; tools go on working.
+
+    Runs by itself at the end of the process.
+
+    Args:
+        timeout: Seconds to wait at most; what is then unsent is counted and lost.
+
+    Returns:
+        Whether nothing was lost.
+
+    Since 0.1.0.
+    """
+    timeout = _legal_timeout("shutdown", timeout)
+    with _STATE.lock:
+        assembly = _STATE.assembly
+        if assembly is None or _STATE.is_stopped:
+            return True
+        _STATE.is_stopped = True
+        RUNTIME.install(_Silent())
+    return assembly.shutdown(timeout)
+
+
+def serve_metrics(port: int = METRICS_PORT, host: str = "127.0.0.1") -> int:
+    """Serve the metrics for Prometheus at ``http://host:port/metrics``.
+
+    Args:
+        port: 0 takes any free port.
+        host: Interface to listen on; anything but loopback shows the metrics to the network.
+
+    Returns:
+        The port.
+
+    Raises:
+        ConfigurationError: The port is not legal or in use, or ``init`` did not run.
+
+    Since 0.1.0.
+    """
+    if isinstance(port, bool) or not isinstance(port, int) or not 0 <= port <= 65535:
+        raise ConfigurationError(
+            f"fuseboard.serve_metrics: port={port!r} is not legal: use a port from 0 to 65535"
+        )
+    from prometheus_client import start_http_server
+
+    with _STATE.lock:
+        if (host, port) in _STATE.servers:
+            return _STATE.servers[host, port]
+        registry = _registry("serve_metrics")
+        try:
+            server, _ = start_http_server(port, host, registry)
+        except OSError as fault:
+            raise ConfigurationError(
+                f"fuseboard.serve_metrics: cannot listen on {host}:{port} ({fault.strerror}): "
+                "choose another port, or 0 for any free one"
+            ) from fault
+        bound = int(server.server_port)
+        _STATE.servers[host, port] = bound
+        return bound
+
+
+def _registry(function: str) -> CollectorRegistry:
+    if _STATE.assembly is not None:
+        return _STATE.assembly.registry
+    if _STATE.is_disabled:
+        from prometheus_client import CollectorRegistry
+
+        return CollectorRegistry()
+    raise ConfigurationError(f"call fuseboard.init() before fuseboard.{function}()")
+
+
+def metrics_text(accept: str | None = None) -> tuple[bytes, str]:
+    """Return the metrics as text, for an application that serves ``/metrics`` itself.
+
+    Args:
+        accept: The ``Accept`` header of the request, which chooses the format.
+
+    Returns:
+        The body, and its content type.
+
+    Raises:
+        ConfigurationError: ``init`` did not run.
+
+    Since 0.1.0.
+    """
+    from prometheus_client.exposition import choose_encoder
+
+    registry = _registry("metrics_text")
+    encode, content_type = choose_encoder(accept or "")
+    return encode(registry), content_type

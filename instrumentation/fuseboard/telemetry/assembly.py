@@ -1,0 +1,279 @@
+"""Builds everything that ``init`` switches on, and takes it down again."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import uuid
+import weakref
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING
+
+import prometheus_client
+from opentelemetry import trace
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import TracerProvider
+
+from fuseboard import conventions as c
+from fuseboard.runtime import Runtime
+from fuseboard.telemetry.capture import Capture
+from fuseboard.telemetry.encoding import Encoder
+from fuseboard.telemetry.logs import EventLog
+from fuseboard.telemetry.losses import Losses, Signal
+from fuseboard.telemetry.metrics import Metrics
+from fuseboard.telemetry.pipeline import Limits, Pipeline
+from fuseboard.telemetry.processor import PipelineProcessor
+from fuseboard.telemetry.redaction import name, redact
+from fuseboard.telemetry.sending import HttpSender
+from fuseboard.telemetry.settings import Settings
+from fuseboard.telemetry.sink import OtelTelemetry
+
+if TYPE_CHECKING:
+    from opentelemetry.trace import TracerProvider as AnyTracerProvider
+
+logger = logging.getLogger("fuseboard")
+
+_own_providers: weakref.WeakSet[TracerProvider] = weakref.WeakSet()
+
+
+def package_version() -> str:
+    """Return the version of the installed distribution."""
+    try:
+        return version("fuseboard")
+    except PackageNotFoundError:
+        return "unknown"
+
+
+class Assembly:
+    """One running telemetry.
+
+    Attributes:
+        settings: What it was built from.
+        registry: Where its metrics are.
+        sink: What calls report to.
+        pipeline: The export, or None where a foreign provider does all of it.
+    """
+
+    def __init__(self, settings: Settings, runtime: Runtime) -> None:
+        self.settings = settings
+        self.registry = settings.registry or prometheus_client.REGISTRY
+        self._runtime = runtime
+        self._version = package_version()
+        self._losses = Losses(runtime.clock.monotonic)
+        self._metrics = Metrics(
+            self._version,
+            settings.region,
+            settings.regions,
+            self._losses,
+            runtime.clock.monotonic,
+            lambda: runtime.abandoned_threads(),  # noqa: PLW0108 - replaced later
+        )
+        foreign = _foreign_provider(settings.tracer_provider)
+        self._resource = _resource(settings, self._version, foreign)
+        self._instance = _instance_id(self._resource)
+        self._encoder = Encoder(self._identity())
+        self.pipeline = self._make_pipeline() if foreign is None or settings.has_endpoint else None
+        self._own_provider: TracerProvider | None = None
+        provider = foreign or self._make_provider()
+        self._processor = self._attach(provider, is_foreign=foreign is not None)
+        self.sink = self._make_sink(provider)
+        self._is_forked = False
+        _after_fork_in_child(self)
+
+    def _identity(self) -> dict[str, str]:
+        """Return the resource attributes that every record of this process carries."""
+        known = {
+            **self._resource.attributes,
+            c.SERVICE_INSTANCE_ID: self._instance,
+            c.FUSEBOARD_VERSION: self._version,
+        }
+        own = (
+            c.SERVICE_NAME,
+            c.SERVICE_INSTANCE_ID,
+            c.FUSEBOARD_VERSION,
+            c.DEPLOYMENT_ENVIRONMENT,
+            c.CLOUD_REGION,
+        )
+        return {key: name(str(known[key])) for key in own if key in known}
+
+    def _make_pipeline(self) -> Pipeline:
+        settings = self.settings
+        urls = {Signal.SPANS: settings.traces_url, Signal.LOGS: settings.logs_url}
+        return Pipeline(
+            HttpSender(urls, dict(settings.headers)),
+            self._encoder,
+            self._losses,
+            where=redact(settings.endpoint),
+            monotonic=self._runtime.clock.monotonic,
+            uniform=self._runtime.uniform,
+            limits=Limits(
+                spans=settings.span_capacity,
+                logs=settings.log_capacity,
+                request_timeout=settings.request_timeout,
+            ),
+        )
+
+    def _make_provider(self) -> TracerProvider:
+        provider = TracerProvider(resource=self._resource, shutdown_on_exit=False)
+        _own_providers.add(provider)
+        self._own_provider = provider
+        _offer_as_global(provider)
+        return provider
+
+    def _attach(self, provider: AnyTracerProvider, *, is_foreign: bool) -> PipelineProcessor | None:
+        """Connect a provider with the pipeline."""
+        if self.pipeline is None:
+            logger.info(
+                "spans go through the TracerProvider of the application only; give "
+                "fuseboard.init an endpoint to send fuseboard's own spans there as well"
+            )
+            return None
+        add = getattr(provider, "add_span_processor", None)
+        if add is None:
+            logger.warning(
+                "the TracerProvider %s takes no span processor: fuseboard's spans go where it "
+                "sends them, not to %s",
+                type(provider).__qualname__,
+                self.pipeline.where,
+            )
+            return None
+        processor = PipelineProcessor(self.pipeline.offer_span, own_spans_only=is_foreign)
+        add(processor)
+        return processor
+
+    def _make_sink(self, provider: AnyTracerProvider) -> OtelTelemetry:
+        settings = self.settings
+        events = (
+            EventLog(self._version)
+            if self.pipeline is None
+            else EventLog(self._version, self._resource, self.pipeline.offer_log)
+        )
+        return OtelTelemetry(
+            provider.get_tracer(c.SCOPE_NAME, self._version),
+            events,
+            self._metrics,
+            self._losses,
+            clock=self._runtime.clock,
+            breaker_statuses=lambda: self._runtime.breaker_statuses(),  # noqa: PLW0108 - as above
+            identity=dict(self._identity()),
+            heartbeat_seconds=settings.heartbeat_seconds,
+            capture=Capture(settings.record_arguments, settings.record_results),
+        )
+
+    def start(self) -> None:
+        """Register the metrics and let calls report here."""
+        self.registry.register(self._metrics)
+        self._runtime.region = self.settings.region
+        self._runtime.record_arguments = self.settings.record_arguments
+        self._runtime.record_results = self.settings.record_results
+        self._runtime.install(self.sink)
+
+    def flush(self, timeout: float) -> bool:
+        """Send what is recorded so far; return whether the collector confirmed all of it."""
+        return self.pipeline.flush(timeout) if self.pipeline else True
+
+    def shutdown(self, timeout: float) -> bool:
+        """Send what is left and stop; return whether nothing was lost by stopping."""
+        self.sink.stop()
+        if self.pipeline is None:
+            return True
+        lost = self.pipeline.shutdown(timeout)
+        if self._processor is not None:
+            self._processor.switch_off()
+        if lost:
+            logger.warning(
+                "%d telemetry records were lost at exit: the collector at %s did not confirm "
+                "them within %g s",
+                lost,
+                self.pipeline.where,
+                timeout,
+            )
+        return not lost
+
+    def remove_metrics(self) -> None:
+        """Take the metrics off the registry, so that another ``init`` can register its own."""
+        try:
+            self.registry.unregister(self._metrics)
+        except KeyError:
+            logger.debug("the metrics were not on the registry any more")
+
+    def after_fork(self) -> None:
+        """Make a forked child a process of its own: fresh locks, queues, counts and identity."""
+        self._losses.reset()
+        self._metrics.after_fork()
+        self._instance = str(uuid.uuid4())
+        self._encoder.identity = self._identity()
+        self.sink.identity = dict(self._identity())
+        self.sink.after_fork()
+        if self.pipeline is not None:
+            self.pipeline.after_fork()
+        self._is_forked = True
+
+    @property
+    def is_forked(self) -> bool:
+        """Whether this process was forked after ``init``."""
+        return self._is_forked
+
+
+def _foreign_provider(given: AnyTracerProvider | None) -> AnyTracerProvider | None:
+    """Return the application's provider, if it has one that is not one of ours."""
+    provider = given if given is not None else trace.get_tracer_provider()
+    if isinstance(provider, trace.ProxyTracerProvider) or provider in _own_providers:
+        return None
+    return provider
+
+
+def _offer_as_global(provider: TracerProvider) -> None:
+    """Make our provider the global one without taking the place for good.
+
+    OpenTelemetry lets a provider be set once and complains about a second. An application
+    that sets its own after ``init`` must neither be ignored nor see that complaint, so the
+    place is filled without using up the one time.
+    """
+    if hasattr(trace, "_TRACER_PROVIDER") and "OTEL_PYTHON_TRACER_PROVIDER" not in os.environ:
+        trace._TRACER_PROVIDER = provider
+    else:
+        trace.set_tracer_provider(provider)
+
+
+def _resource(
+    settings: Settings, fuseboard_version: str, foreign: AnyTracerProvider | None
+) -> Resource:
+    """Return the resource of our records: the application's, where it has one, and our settings."""
+    chosen = {
+        c.SERVICE_NAME: settings.service,
+        c.DEPLOYMENT_ENVIRONMENT: settings.environment,
+        c.CLOUD_REGION: settings.region,
+        c.FUSEBOARD_VERSION: fuseboard_version,
+    }
+    attributes = {key: name(value) for key, value in chosen.items() if value}
+    theirs = getattr(foreign, "resource", None)
+    if isinstance(theirs, Resource):
+        return theirs.merge(Resource(attributes))
+    return Resource.create(attributes)
+
+
+def _instance_id(resource: Resource) -> str:
+    given = resource.attributes.get(c.SERVICE_INSTANCE_ID)
+    return str(given) if given else str(uuid.uuid4())
+
+
+def _after_fork_in_child(assembly: Assembly) -> None:
+    if not hasattr(os, "register_at_fork"):
+        return
+    reference = weakref.WeakMethod(assembly.after_fork)
+
+    def after_fork() -> None:
+        method = reference()
+        if method is not None:
+            method()
+
+    os.register_at_fork(after_in_child=after_fork)
+
+
+def finish_with_multiprocessing(shutdown: object) -> None:
+    """Let a multiprocessing child, which skips ``atexit``, shut down when it ends."""
+    util = sys.modules.get("multiprocessing.util")
+    if util is not None and callable(shutdown):
+        util.Finalize(None, shutdown, exitpriority=0)

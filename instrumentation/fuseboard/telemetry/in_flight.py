@@ -1,0 +1,43 @@
+"""The calls that are running now."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from fuseboard.record import CallRecord
+
+
+class InFlight:
+    """A set of running calls. Adding and removing are single dict operations, hence atomic.
+
+    Args:
+        monotonic: Source of time, seconds.
+    """
+
+    def __init__(self, monotonic: Callable[[], float]) -> None:
+        self._monotonic = monotonic
+        self._calls: dict[int, CallRecord] = {}
+
+    def add(self, call: CallRecord) -> None:
+        """Note that a call runs."""
+        self._calls[id(call)] = call
+
+    def remove(self, call: CallRecord) -> None:
+        """Note that a call ended."""
+        self._calls.pop(id(call), None)
+
+    def after_fork(self) -> None:
+        """Forget the parent's calls: they run in the parent."""
+        self._calls = {}
+
+    def ages(self) -> Iterator[tuple[CallRecord, float]]:
+        """Yield each running call and its age in seconds."""
+        now = self._monotonic()
+        for call in list(self._calls.values()):
+            yield call, max(0.0, now - call.started)
+
+    def older_than(self, seconds: float, limit: int) -> list[CallRecord]:
+        """Return the oldest calls that have run for longer than ``seconds``, oldest first."""
+        old = [(age, call) for call, age in self.ages() if age > seconds]
+        old.sort(key=lambda pair: pair[0], reverse=True)
+        return [call for _, call in old[:limit]]

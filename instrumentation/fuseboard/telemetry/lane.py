@@ -1,0 +1,163 @@
+"""The way of one signal from the calling thread to the collector: queue, encode, wait, send."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final, Generic, TypeVar
+
+from fuseboard.telemetry.losses import Losses, Reason, Signal
+from fuseboard.telemetry.sending import Answer, Delivered, Refused, Unavailable
+
+Record = TypeVar("Record")
+
+BATCH_RECORDS: Final = 512
+RESEND_SECONDS: Final = 300.0
+BACKOFF_FIRST: Final = 0.5
+BACKOFF_MAX: Final = 8.0
+_PAYLOAD_TOO_LARGE: Final = 413
+
+
+@dataclass(slots=True)
+class Batch:
+    """An encoded request that waits for the collector."""
+
+    body: bytes
+    records: int
+    made: float
+    """When it was encoded, monotonic seconds."""
+
+
+class Lane(Generic[Record]):
+    """A bounded queue of records and a bounded waiting room of encoded batches.
+
+    ``offer`` is called by any thread and never waits; everything else belongs to the worker.
+
+    Args:
+        signal: What the lane carries.
+        encode: Turns records into a request body; also returns how many it could not encode.
+        losses: Where lost records are counted.
+        capacity: Most records that wait to be encoded.
+        byte_budget: Most bytes of encoded batches that wait to be sent.
+        uniform: ``uniform(low, high)``, the jitter.
+    """
+
+    def __init__(
+        self,
+        signal: Signal,
+        encode: Callable[[Sequence[Record]], tuple[bytes, int]],
+        losses: Losses,
+        *,
+        capacity: int,
+        byte_budget: int,
+        uniform: Callable[[float, float], float],
+    ) -> None:
+        self.signal = signal
+        self.batch_records = min(BATCH_RECORDS, capacity)
+        self._encode = encode
+        self._losses = losses
+        self._capacity = capacity
+        self._byte_budget = byte_budget
+        self._uniform = uniform
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget everything that waits, as a forked child must."""
+        self._queue: deque[Record] = deque()
+        self._waiting: deque[Batch] = deque()
+        self._bytes = 0
+        self._failures = 0
+        self._not_before = 0.0
+        self.batches_made = 0
+        self.batches_settled = 0
+
+    def offer(self, record: Record) -> bool:
+        """Queue a record, or count it as lost; return whether a full batch now waits."""
+        # Append and len are atomic; two threads may overshoot the bound by one record each.
+        queued = len(self._queue)
+        if queued >= self._capacity:
+            self._losses.add(self.signal, Reason.QUEUE_FULL)
+            return True
+        self._queue.append(record)
+        return queued + 1 == self.batch_records
+
+    @property
+    def queued(self) -> int:
+        """Records that wait to be encoded."""
+        return len(self._queue)
+
+    @property
+    def pending(self) -> int:
+        """Records that the collector has not confirmed."""
+        return len(self._queue) + sum(batch.records for batch in tuple(self._waiting))
+
+    def collect(self, now: float) -> bool:
+        """Encode at most one batch of what is queued; return whether there was anything."""
+        records = [self._queue.popleft() for _ in range(min(len(self._queue), self.batch_records))]
+        if not records:
+            return False
+        body, unencodable = self._encode(records)
+        self._losses.add(self.signal, Reason.ENCODING, unencodable)
+        if unencodable < len(records):
+            self._waiting.append(Batch(body, len(records) - unencodable, now))
+            self.batches_made += 1
+            self._bytes += len(body)
+        self._shed(now)
+        return True
+
+    def _shed(self, now: float) -> None:
+        """Give up the oldest batches where the waiting room is full or they are too old."""
+        while self._waiting and now - self._waiting[0].made >= RESEND_SECONDS:
+            self._losses.add(self.signal, Reason.EXPIRED, self._settle().records)
+        while self._bytes > self._byte_budget:
+            self._losses.add(self.signal, Reason.BUFFER_FULL, self._settle().records)
+
+    def _settle(self) -> Batch:
+        batch = self._waiting.popleft()
+        self._bytes -= len(batch.body)
+        self.batches_settled += 1
+        return batch
+
+    def due(self, now: float) -> float | None:
+        """Return seconds until the next batch may be sent; None if none waits."""
+        return max(0.0, self._not_before - now) if self._waiting else None
+
+    def send(
+        self, send: Callable[[Signal, bytes], Answer], clock: Callable[[], float]
+    ) -> Answer | None:
+        """Send the oldest batch and act on the answer; None if none waits."""
+        self._shed(clock())
+        if not self._waiting:
+            return None
+        answer = send(self.signal, self._waiting[0].body)
+        if isinstance(answer, Unavailable):
+            self._hold(answer, clock())
+        else:
+            self._close(answer)
+        return answer
+
+    def _close(self, answer: Delivered | Refused) -> None:
+        self._failures = 0
+        self._not_before = 0.0
+        records = self._settle().records
+        if isinstance(answer, Delivered):
+            self._losses.add(self.signal, Reason.REJECTED, answer.rejected, answer.detail)
+            return
+        is_large = answer.status == _PAYLOAD_TOO_LARGE
+        reason = Reason.TOO_LARGE if is_large else Reason.REJECTED
+        self._losses.add(self.signal, reason, records, answer.detail)
+
+    def _hold(self, answer: Unavailable, now: float) -> None:
+        ceiling = min(BACKOFF_MAX, BACKOFF_FIRST * 2**self._failures)
+        self._failures = min(self._failures + 1, 16)
+        wait = self._uniform(ceiling / 2, ceiling)
+        # Retry-After is a lower bound; a nonsensical one must not outlive the batch.
+        self._not_before = now + max(wait, min(answer.retry_after or 0.0, RESEND_SECONDS))
+
+    def abandon(self) -> int:
+        """Give up everything that waits; return how many records that were."""
+        lost = self.pending
+        self._losses.add(self.signal, Reason.SHUTDOWN, lost)
+        self.reset()
+        return lost

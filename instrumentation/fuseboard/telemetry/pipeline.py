@@ -1,0 +1,297 @@
+"""Export without ever making a caller wait: two lanes, one daemon thread, one sender."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from opentelemetry.context import (
+    _SUPPRESS_HTTP_INSTRUMENTATION_KEY,
+    _SUPPRESS_INSTRUMENTATION_KEY,
+    attach,
+    get_current,
+    set_value,
+)
+from opentelemetry.sdk.trace import ReadableSpan
+
+from fuseboard.telemetry.encoding import Encoder
+from fuseboard.telemetry.lane import Lane
+from fuseboard.telemetry.logs import FinishedLog
+from fuseboard.telemetry.losses import Losses, Signal
+from fuseboard.telemetry.sending import Answer, Delivered, Sender, Unavailable
+
+logger = logging.getLogger("fuseboard")
+
+SPAN_CAPACITY: Final = 8192
+LOG_CAPACITY: Final = 2048
+SPAN_BYTES: Final = 32 * 1024 * 1024
+LOG_BYTES: Final = 8 * 1024 * 1024
+REQUEST_TIMEOUT: Final = 10.0
+IDLE_SECONDS: Final = 0.5
+"""How long a record waits at most before a send is tried."""
+HURRIED_SECONDS: Final = 0.2
+"""Pause between tries while somebody waits for a flush."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Bounds of the pipeline.
+
+    Attributes:
+        spans: Most spans that wait to be encoded.
+        logs: Most log events that wait to be encoded.
+        span_bytes: Most bytes of encoded spans that wait for the collector.
+        log_bytes: Most bytes of encoded log events that wait for the collector.
+        request_timeout: Seconds that one network operation may take.
+    """
+
+    spans: int = SPAN_CAPACITY
+    logs: int = LOG_CAPACITY
+    span_bytes: int = SPAN_BYTES
+    log_bytes: int = LOG_BYTES
+    request_timeout: float = REQUEST_TIMEOUT
+
+
+@dataclass(slots=True)
+class _Flush:
+    deadline: float
+    lost_before: int
+    barriers: list[int] = field(default_factory=list)
+    done: threading.Event = field(default_factory=threading.Event)
+
+
+class Pipeline:
+    """Owns the worker thread that encodes, keeps and sends.
+
+    Args:
+        sender: Sends one batch.
+        encoder: Turns records into bytes.
+        losses: Where lost records are counted.
+        where: The collector's address, for log lines.
+        monotonic: Source of time, seconds.
+        uniform: ``uniform(low, high)``, the jitter.
+        limits: Bounds.
+    """
+
+    def __init__(
+        self,
+        sender: Sender,
+        encoder: Encoder,
+        losses: Losses,
+        *,
+        where: str,
+        monotonic: Callable[[], float],
+        uniform: Callable[[float, float], float],
+        limits: Limits | None = None,
+    ) -> None:
+        limits = limits or Limits()
+        self.spans: Lane[ReadableSpan] = Lane(
+            Signal.SPANS,
+            encoder.spans,
+            losses,
+            capacity=limits.spans,
+            byte_budget=limits.span_bytes,
+            uniform=uniform,
+        )
+        self.logs: Lane[FinishedLog] = Lane(
+            Signal.LOGS,
+            encoder.logs,
+            losses,
+            capacity=limits.logs,
+            byte_budget=limits.log_bytes,
+            uniform=uniform,
+        )
+        self.where = where
+        self._lanes: Sequence[Lane[ReadableSpan] | Lane[FinishedLog]] = (self.spans, self.logs)
+        self._sender = sender
+        self._losses = losses
+        self._monotonic = monotonic
+        self._timeout = limits.request_timeout
+        self._reset()
+
+    def _reset(self) -> None:
+        self._lock = threading.Lock()
+        self._wake = threading.Event()
+        self._finished = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._flushes: list[_Flush] = []
+        self._closing: float | None = None
+        self._is_closed = False
+        self._is_away = False
+        self._was_reached = False
+
+    def after_fork(self) -> None:
+        """Start anew in a forked child: the parent's thread and records stay the parent's."""
+        for lane in self._lanes:
+            lane.reset()
+        self._reset()
+        self._sender.close()
+
+    def offer_span(self, span: ReadableSpan) -> None:
+        """Queue a span; never waits, never raises."""
+        self._accept(self.spans.offer(span))
+
+    def offer_log(self, record: FinishedLog) -> None:
+        """Queue a log event; never waits, never raises."""
+        self._accept(self.logs.offer(record))
+
+    def _accept(self, is_full: bool) -> None:
+        if is_full:
+            self._wake.set()
+        if self._is_closed:
+            for lane in self._lanes:
+                lane.abandon()
+        elif self._thread is None:
+            self._start()
+
+    def _start(self) -> None:
+        with self._lock:
+            if self._thread is not None or self._is_closed:
+                return
+            thread = threading.Thread(target=self._run, name="fuseboard-export", daemon=True)
+            self._thread = thread
+            thread.start()
+
+    # --- The worker ------------------------------------------------------------------------
+    def _run(self) -> None:
+        context = set_value(_SUPPRESS_INSTRUMENTATION_KEY, True, get_current())
+        attach(set_value(_SUPPRESS_HTTP_INSTRUMENTATION_KEY, True, context))
+        while not self._is_closed:
+            self._wake.wait(HURRIED_SECONDS if self._is_hurried() else self._pause())
+            self._wake.clear()
+            try:
+                self.turn()
+            except Exception:
+                logger.debug("a turn of the export failed", exc_info=True)
+            if self._closing is not None and self._may_end():
+                break
+        self._finished.set()
+
+    def _is_hurried(self) -> bool:
+        return bool(self._flushes) or self._closing is not None
+
+    def _pause(self) -> float:
+        now = self._monotonic()
+        waits = [due for lane in self._lanes if (due := lane.due(now))]
+        return min([IDLE_SECONDS, *waits])
+
+    def turn(self) -> None:
+        """Encode what is queued and send what is due; the worker's one step."""
+        goes_on = True
+        while goes_on:
+            self._place_barriers()
+            goes_on = self._collect_all() | self._send_round()
+            self._answer_flushes()
+            if self._closing is not None and self._may_end():
+                break
+
+    def _place_barriers(self) -> None:
+        for flush in tuple(self._flushes):
+            if not flush.barriers:
+                self._collect_all()
+                flush.barriers = [lane.batches_made for lane in self._lanes]
+
+    def _collect_all(self) -> bool:
+        now = self._monotonic()
+        collected = False
+        for lane in self._lanes:
+            # Bounded, so that a caller faster than the encoder cannot starve the sender.
+            for _ in range(1 + lane.queued // lane.batch_records):
+                collected |= lane.collect(now)
+        return collected
+
+    def _send_round(self) -> bool:
+        """Send one due batch per lane; return whether to go on at once."""
+        go_on = False
+        for lane in self._lanes:
+            due = lane.due(self._monotonic())
+            if due is None or (due > 0 and not self._is_hurried()):
+                continue
+            answer = lane.send(self._send, self._monotonic)
+            if answer is not None:
+                self._note(answer)
+                go_on |= not isinstance(answer, Unavailable)
+        return go_on
+
+    def _send(self, signal: Signal, body: bytes) -> Answer:
+        timeout = self._timeout
+        if self._closing is not None:
+            timeout = min(timeout, max(0.05, self._closing - self._monotonic()))
+        return self._sender.send(signal, body, timeout)
+
+    def _note(self, answer: Answer) -> None:
+        if not isinstance(answer, Unavailable):
+            self._was_reached = True
+            if self._is_away and isinstance(answer, Delivered):
+                self._is_away = False
+                logger.info("the collector at %s answers again", self.where)
+        elif not self._is_away:
+            self._is_away = True
+            if self._closing is None:
+                logger.warning(
+                    "the collector at %s does not take telemetry (%s); it is kept and sent "
+                    "again for 5 minutes. Is `fuseboard serve` running there?",
+                    self.where,
+                    answer.detail,
+                )
+        if isinstance(answer, Unavailable) and answer.is_refused and not self._was_reached:
+            self._give_up()
+
+    def _give_up(self) -> None:
+        """End the wait of a process that never saw its collector: nothing listens there."""
+        if self._closing is not None:
+            self._closing = self._monotonic()
+
+    def _may_end(self) -> bool:
+        is_empty = not any(lane.pending for lane in self._lanes)
+        return is_empty or self._monotonic() >= (self._closing or 0.0)
+
+    # --- Waiting for it --------------------------------------------------------------------
+    def _answer_flushes(self) -> None:
+        now = self._monotonic()
+        for flush in tuple(self._flushes):
+            settled = [lane.batches_settled for lane in self._lanes]
+            done = bool(flush.barriers) and all(
+                reached >= barrier for reached, barrier in zip(settled, flush.barriers, strict=True)
+            )
+            if done or now >= flush.deadline:
+                self._flushes.remove(flush)
+                if done:
+                    flush.done.set()
+
+    def flush(self, timeout: float) -> bool:
+        """Send what is recorded so far.
+
+        Args:
+            timeout: Seconds to wait at most.
+
+        Returns:
+            Whether the collector confirmed all of it.
+        """
+        if self._is_closed or self._thread is None:
+            return not any(lane.pending for lane in self._lanes)
+        flush = _Flush(self._monotonic() + timeout, self._losses.total())
+        self._flushes.append(flush)
+        self._wake.set()
+        return flush.done.wait(timeout) and self._losses.total() == flush.lost_before
+
+    def shutdown(self, timeout: float) -> int:
+        """Send what is left and stop.
+
+        Args:
+            timeout: Seconds to wait at most.
+
+        Returns:
+            How many records the collector did not confirm; they are counted as lost.
+        """
+        if self._is_closed:
+            return 0
+        if self._thread is not None:
+            self._closing = self._monotonic() + timeout
+            self._wake.set()
+            self._finished.wait(timeout)
+        self._is_closed = True
+        return sum(lane.abandon() for lane in self._lanes)

@@ -1,0 +1,224 @@
+"""The settings of ``fuseboard.init``: where they come from and what is legal."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, TypeVar
+from urllib.parse import unquote, urlsplit
+
+from fuseboard import conventions as c
+from fuseboard.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from opentelemetry.trace import TracerProvider
+    from prometheus_client import CollectorRegistry
+
+DEFAULT_ENDPOINT: Final = "http://127.0.0.1:4318"
+MAX_SHUTDOWN_SECONDS: Final = 60.0
+MAX_NAME: Final = 256
+Number = TypeVar("Number", int, float)
+_TRACES_PATH: Final = "/v1/traces"
+_LOGS_PATH: Final = "/v1/logs"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What ``init`` decided; equal settings make a second ``init`` harmless.
+
+    Attributes:
+        endpoint: Base URL of the collector.
+        has_endpoint: Whether somebody chose it for fuseboard (argument or FUSEBOARD_ENDPOINT).
+        traces_url: Where spans go.
+        logs_url: Where log events go.
+    """
+
+    service: str | None
+    region: str | None
+    environment: str | None
+    endpoint: str
+    has_endpoint: bool
+    traces_url: str
+    logs_url: str
+    regions: tuple[str, ...]
+    headers: tuple[tuple[str, str], ...]
+    registry: CollectorRegistry | None
+    tracer_provider: TracerProvider | None
+    metrics_port: int | None
+    record_arguments: bool
+    record_results: bool
+    heartbeat_seconds: float
+    shutdown_timeout: float
+    span_capacity: int
+    log_capacity: int
+    request_timeout: float
+
+    def differences(self, other: Settings) -> list[str]:
+        """Return the names of the settings that differ."""
+        return [key for key, value in vars(self).items() if value != getattr(other, key)]
+
+
+def resolve(
+    *,
+    service: str | None,
+    region: str | None,
+    environment: str | None,
+    endpoint: str | None,
+    regions: Iterable[str],
+    headers: Mapping[str, str] | None,
+    registry: CollectorRegistry | None,
+    tracer_provider: TracerProvider | None,
+    metrics_port: int | None,
+    record_arguments: bool,
+    record_results: bool,
+    heartbeat_seconds: float,
+    shutdown_timeout: float,
+) -> Settings:
+    """Complete the arguments of ``init`` from the environment and check them.
+
+    Precedence: argument, then FUSEBOARD_*, then OTEL_*, then the default.
+
+    Raises:
+        ConfigurationError: A value is not legal; names it and what is.
+    """
+    chosen = endpoint if endpoint is not None else _environment(c.ENV_ENDPOINT)
+    base = chosen or _environment("OTEL_EXPORTER_OTLP_ENDPOINT") or DEFAULT_ENDPOINT
+    _check_url("endpoint", base)
+    traces = None if chosen else _environment("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
+    logs = None if chosen else _environment("OTEL_EXPORTER_OTLP_LOGS_ENDPOINT")
+    for name, url in (("traces endpoint", traces), ("logs endpoint", logs)):
+        if url:
+            _check_url(name, url)
+    return Settings(
+        service=_text("service", service, c.ENV_SERVICE),
+        region=_text("region", region, c.ENV_REGION),
+        environment=_text("environment", environment, c.ENV_ENVIRONMENT),
+        endpoint=base,
+        has_endpoint=chosen is not None,
+        traces_url=traces or base.rstrip("/") + _TRACES_PATH,
+        logs_url=logs or base.rstrip("/") + _LOGS_PATH,
+        regions=_regions(regions),
+        headers=_headers(headers),
+        registry=_registry(registry),
+        tracer_provider=_provider(tracer_provider),
+        metrics_port=_port(metrics_port),
+        record_arguments=_switch("record_arguments", record_arguments),
+        record_results=_switch("record_results", record_results),
+        heartbeat_seconds=_seconds("heartbeat_seconds", heartbeat_seconds, 0.05, 3600.0),
+        shutdown_timeout=_seconds("shutdown_timeout", shutdown_timeout, 0.0, MAX_SHUTDOWN_SECONDS),
+        span_capacity=_from_environment("OTEL_BSP_MAX_QUEUE_SIZE", 8192, 1, int),
+        log_capacity=_from_environment("OTEL_BLRP_MAX_QUEUE_SIZE", 2048, 1, int),
+        request_timeout=_from_environment("OTEL_EXPORTER_OTLP_TIMEOUT", 10.0, 0.05, float),
+    )
+
+
+def is_disabled() -> bool:
+    """Tell whether OTEL_SDK_DISABLED turns everything off."""
+    return os.environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true"
+
+
+def _environment(variable: str) -> str | None:
+    return os.environ.get(variable, "").strip() or None
+
+
+def _wrong(argument: str, value: object, legal: str) -> ConfigurationError:
+    return ConfigurationError(f"fuseboard.init: {argument}={value!r} is not legal: use {legal}")
+
+
+def _text(argument: str, value: str | None, variable: str) -> str | None:
+    if value is None:
+        return _environment(variable)
+    if not isinstance(value, str) or not 0 < len(value.strip()) <= MAX_NAME:
+        raise _wrong(argument, value, f"a text of 1 to {MAX_NAME} characters, or None")
+    return value
+
+
+def _check_url(argument: str, value: str) -> None:
+    legal = "a base URL such as 'http://127.0.0.1:4318' (http or https, with a host)"
+    if not isinstance(value, str):
+        raise _wrong(argument, value, legal)
+    try:
+        url = urlsplit(value)
+        is_legal = url.scheme in {"http", "https"} and bool(url.hostname) and (url.port or 1) > 0
+    except ValueError:
+        is_legal = False
+    if not is_legal:
+        raise _wrong(argument, value, legal)
+
+
+def _regions(values: Iterable[str]) -> tuple[str, ...]:
+    legal = "a list of at most 50 region names such as ['us-east', 'eu-west']"
+    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+        raise _wrong("regions", values, legal)
+    regions = tuple(dict.fromkeys(values))
+    if len(regions) > 50 or not all(isinstance(each, str) and each for each in regions):
+        raise _wrong("regions", values, legal)
+    return regions
+
+
+def _headers(values: Mapping[str, str] | None) -> tuple[tuple[str, str], ...]:
+    if values is None:
+        pairs = (_environment("OTEL_EXPORTER_OTLP_HEADERS") or "").split(",")
+        split = (pair.partition("=") for pair in pairs if "=" in pair)
+        return tuple((key.strip(), unquote(value.strip())) for key, _, value in split)
+    if not isinstance(values, Mapping) or not all(
+        isinstance(key, str) and isinstance(value, str) and _is_header(key) and _is_header(value)
+        for key, value in values.items()
+    ):
+        # The values are secrets as a rule, hence not part of the message.
+        names = list(values) if isinstance(values, Mapping) else type(values).__name__
+        raise _wrong("headers", names, "a mapping of header names to texts without line breaks")
+    return tuple(values.items())
+
+
+def _is_header(text: str) -> bool:
+    return bool(text) and text.isprintable() and text.isascii()
+
+
+def _registry(value: CollectorRegistry | None) -> CollectorRegistry | None:
+    if value is not None and not callable(getattr(value, "register", None)):
+        raise _wrong("registry", value, "a prometheus_client.CollectorRegistry, or None")
+    return value
+
+
+def _provider(value: TracerProvider | None) -> TracerProvider | None:
+    if value is not None and not callable(getattr(value, "get_tracer", None)):
+        raise _wrong("tracer_provider", value, "an OpenTelemetry TracerProvider, or None")
+    return value
+
+
+def _port(value: int | None) -> int | None:
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= 65535:
+        raise _wrong("metrics_port", value, "a port from 0 (any free one) to 65535, or None")
+    return value
+
+
+def _switch(argument: str, value: bool) -> bool:
+    if not isinstance(value, bool):
+        raise _wrong(argument, value, "True or False")
+    return value
+
+
+def _seconds(argument: str, value: float, low: float, high: float) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
+        raise _wrong(argument, value, f"seconds from {low:g} to {high:g}")
+    return float(value)
+
+
+def _from_environment(
+    variable: str, default: Number, low: float, number: Callable[[str], Number]
+) -> Number:
+    text = _environment(variable)
+    if text is None:
+        return default
+    try:
+        value = number(text)
+    except ValueError:
+        value = number("0")
+    if not math.isfinite(value) or value < low:
+        raise ConfigurationError(f"{variable}={text!r} is not legal: use a number from {low:g}")
+    return value

@@ -1,0 +1,233 @@
+"""What the wrappers report to: spreads each event over spans, logs and metrics."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import threading
+from collections.abc import Callable
+from typing import Final
+
+from opentelemetry.trace import Tracer
+
+from fuseboard import conventions as c
+from fuseboard.clock import Clock
+from fuseboard.record import (
+    AttemptRecord,
+    BreakerStatus,
+    BreakerTransition,
+    CallRecord,
+    ToolInfo,
+)
+from fuseboard.telemetry.attributes import (
+    Attributes,
+    end_attributes,
+    start_attributes,
+    tool_attributes,
+    transition_attributes,
+)
+from fuseboard.telemetry.capture import Capture
+from fuseboard.telemetry.heartbeat import LONG_CALL_SECONDS, MAX_LISTED, Pulse, heartbeat_attributes
+from fuseboard.telemetry.logs import EventLog
+from fuseboard.telemetry.losses import Losses, Reason, Signal
+from fuseboard.telemetry.metrics import Metrics
+from fuseboard.telemetry.spans import OpenCall, SpanWriter, enter, leave
+
+logger = logging.getLogger("fuseboard")
+
+_NO_TOKEN: Final = None
+
+
+class OtelTelemetry:
+    """Implements :class:`fuseboard.record.Telemetry`. No method raises.
+
+    Args:
+        tracer: Makes the spans.
+        events: Emits the log events.
+        metrics: Counts.
+        losses: Where our own faults are counted.
+        clock: Source of time.
+        breaker_statuses: Lists the present state of every breaker.
+        identity: ``service.instance.id`` and version, for heartbeats.
+        heartbeat_seconds: Interval of heartbeats.
+        capture: What of arguments and results is recorded.
+    """
+
+    def __init__(
+        self,
+        tracer: Tracer,
+        events: EventLog,
+        metrics: Metrics,
+        losses: Losses,
+        *,
+        clock: Clock,
+        breaker_statuses: Callable[[], list[BreakerStatus]],
+        identity: Attributes,
+        heartbeat_seconds: float,
+        capture: Capture,
+    ) -> None:
+        self.metrics = metrics
+        self.identity = identity
+        self._spans = SpanWriter(tracer)
+        self._events = events
+        self._losses = losses
+        self._clock = clock
+        self._breaker_statuses = breaker_statuses
+        self._capture = capture
+        self._pulse = Pulse(self.beat, heartbeat_seconds)
+        self.after_fork()
+
+    def after_fork(self) -> None:
+        """Start anew in a forked child, whose first call starts its heartbeat."""
+        self._lock = threading.Lock()
+        self._is_alive = False
+        self._faults: set[str] = set()
+        self._pulse.after_fork()
+
+    def _come_alive(self) -> None:
+        with self._lock:
+            if self._is_alive:
+                return
+            self._is_alive = True
+        self._pulse.start()
+
+    def stop(self) -> None:
+        """Send a last heartbeat and beat no more."""
+        self._pulse.stop()
+        if self._is_alive:
+            self.beat()
+
+    def _fail(self, signal: Signal, where: str) -> None:
+        """Count a fault of our own, and say so once per kind, without the fault's own words."""
+        self._losses.add(signal, Reason.INTERNAL)
+        if where not in self._faults:
+            self._faults.add(where)
+            kind = sys.exc_info()[0]
+            logger.warning(
+                "fuseboard could not record %s (%s); the call itself is not affected. "
+                "Further faults of this kind are counted in %s only.",
+                where,
+                kind.__name__ if kind else "unknown",
+                c.METRIC_TELEMETRY_DROPPED,
+            )
+
+    def tool_registered(self, tool: ToolInfo) -> None:
+        """Make a tool's metric series exist at zero."""
+        try:
+            self.metrics.tool_registered(tool)
+        except Exception:
+            self._fail(Signal.SPANS, "tool_registered")
+
+    def call_started(self, call: CallRecord) -> None:
+        """Open the call's span as a child of the current one; do not make it current."""
+        try:
+            if not self._is_alive:
+                self._come_alive()
+            self.metrics.in_flight.add(call)
+            call.telemetry = self._spans.start(call)
+        except Exception:
+            self._fail(Signal.SPANS, "call_started")
+
+    def enter(self, call: CallRecord) -> object:
+        """Make the span of the call, or of its running attempt, current; return a token."""
+        try:
+            open_call = call.telemetry
+            return enter(open_call.current) if isinstance(open_call, OpenCall) else _NO_TOKEN
+        except Exception:
+            self._fail(Signal.SPANS, "enter")
+            return _NO_TOKEN
+
+    def leave(self, token: object) -> None:
+        """Restore what was current before the matching ``enter``."""
+        try:
+            leave(token)
+        except Exception:
+            self._fail(Signal.SPANS, "leave")
+
+    def attempt_started(self, call: CallRecord, attempt: AttemptRecord) -> None:
+        """Open the span of an attempt; the first attempt's span is written at its end."""
+        try:
+            open_call = call.telemetry
+            if isinstance(open_call, OpenCall):
+                self._spans.start_attempt(call, open_call, attempt)
+        except Exception:
+            self._fail(Signal.SPANS, "attempt_started")
+
+    def attempt_ended(self, call: CallRecord, attempt: AttemptRecord) -> None:
+        """Close the attempt; its duration and fault are set."""
+        try:
+            self.metrics.attempt_ended(call, attempt)
+            open_call = call.telemetry
+            if isinstance(open_call, OpenCall):
+                self._spans.end_attempt(call, open_call, attempt)
+        except Exception:
+            self._fail(Signal.SPANS, "attempt_ended")
+
+    def call_ended(self, call: CallRecord) -> None:
+        """Close the call; every field of the record is final."""
+        try:
+            self.metrics.in_flight.remove(call)
+            open_call = call.telemetry
+            if not isinstance(open_call, OpenCall):
+                self.metrics.call_ended(call, None)
+                return
+            identity = open_call.identity
+            is_sampled = identity.trace_flags.sampled
+            self.metrics.call_ended(call, identity.trace_id if is_sampled else None)
+            if call.arguments is not None or call.result is not None:
+                open_call.span.set_attributes(self._capture.attributes(call))
+            self._spans.end(call, open_call)
+            if not is_sampled:
+                self._log_call(call, open_call)
+        except Exception:
+            self._fail(Signal.SPANS, "call_ended")
+
+    def _log_call(self, call: CallRecord, open_call: OpenCall) -> None:
+        fixed = tool_attributes(call.tool)
+        attributes: Attributes = {
+            **start_attributes(call, fixed),
+            **end_attributes(call),
+            **self._capture.attributes(call),
+            c.CALL_SPAN_NAME: f"{c.EXECUTE_TOOL} {fixed[c.GEN_AI_TOOL_NAME]}",
+            c.CALL_START_UNIX_NANO: call.started_unix_ns,
+            c.CALL_DURATION_SECONDS: call.duration,
+        }
+        self._events.emit(
+            c.EVENT_TOOL_CALL, self._clock.time_ns(), attributes, context=open_call.context
+        )
+
+    def breaker_created(self, status: BreakerStatus) -> None:
+        """Make a breaker's metric series exist."""
+        try:
+            self.metrics.breaker_created(status)
+        except Exception:
+            self._fail(Signal.LOGS, "breaker_created")
+
+    def breaker_changed(self, transition: BreakerTransition) -> None:
+        """Report a transition."""
+        try:
+            self.metrics.breaker_changed(transition)
+            open_call = transition.call.telemetry if transition.call else None
+            self._events.emit(
+                c.EVENT_BREAKER_TRANSITION,
+                transition.at_unix_ns,
+                transition_attributes(transition),
+                context=open_call.context if isinstance(open_call, OpenCall) else None,
+                is_warning=transition.to_state is c.BreakerState.OPEN,
+            )
+        except Exception:
+            self._fail(Signal.LOGS, "breaker_changed")
+
+    def beat(self) -> None:
+        """Send one heartbeat."""
+        try:
+            attributes = heartbeat_attributes(
+                self._breaker_statuses(),
+                self.metrics.in_flight.older_than(LONG_CALL_SECONDS, MAX_LISTED),
+                self._losses.counts(),
+                self.metrics.overflow(),
+            )
+            attributes.update(self.identity)
+            self._events.emit(c.EVENT_HEARTBEAT, self._clock.time_ns(), attributes)
+        except Exception:
+            self._fail(Signal.LOGS, "heartbeat")
