@@ -1,0 +1,5 @@
+"""The OTLP receiver."""
+
+from fuseboard_collector.receiver.routes import routes
+
+__all__ = ["routes"]

@@ -10,7 +10,7 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime, timedelta
-from functools import cache, partial
+from functools import partial
 from typing import Any, ClassVar, TypeAlias, get_type_hints
 
 import pyarrow as pa
@@ -258,11 +258,13 @@ _ARROW_TYPES: dict[object, pa.DataType] = {
 }  # fmt: skip
 
 
-@cache
-def arrow_schema(row_type: type) -> pa.Schema:
-    """Return the Arrow schema of one of ``ROW_TYPES``; the fields' types decide."""
+def _arrow_schema(row_type: type[Row]) -> pa.Schema:
     hints: dict[str, Any] = get_type_hints(row_type)
     return pa.schema([(item.name, _ARROW_TYPES[hints[item.name]]) for item in fields(row_type)])
+
+
+ARROW_SCHEMAS: dict[str, pa.Schema] = {item.TABLE: _arrow_schema(item) for item in ROW_TYPES}
+"""The Arrow schema of each table's rows; the fields' types decide."""
 
 
 def to_arrow(rows: Sequence[Row]) -> pa.Table:
@@ -271,7 +273,7 @@ def to_arrow(rows: Sequence[Row]) -> pa.Table:
     Args:
         rows: At least one row; all of one type.
     """
-    schema = arrow_schema(type(rows[0]))
+    schema = ARROW_SCHEMAS[rows[0].TABLE]
     columns = [
         pa.array([getattr(row, item.name) for row in rows], type=item.type) for item in schema
     ]

@@ -1,8 +1,9 @@
 INSERT INTO tool_calls BY NAME
 SELECT * REPLACE (attributes::JSON::VARIANT AS attributes) FROM incoming;
 
--- A call with a single successful attempt sends no attempt span; its row is derived, so that
--- the latency of attempts is not biased towards failures.
+-- A call whose only attempt did not fail sends no attempt span; its row is derived, so that the
+-- latency of attempts is not biased towards failures. Whether it is derived must follow from the
+-- call alone: the attempt's span, where there is one, may come in another batch.
 INSERT INTO attempts BY NAME
 SELECT
     trace_id,
@@ -18,4 +19,4 @@ SELECT
     cost,
     received_at
 FROM incoming
-WHERE attempts = 1 AND outcome IN ('ok', 'partial');
+WHERE attempts = 1 AND outcome NOT IN ('error', 'rejected', 'degraded');

@@ -1,0 +1,59 @@
+"""Incoming telemetry → rows: our own dialect first, then everybody else's."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from fuseboard_collector.normalise import genai, own
+from fuseboard_collector.normalise.context import span_row
+from fuseboard_collector.normalise.events import IncompleteEventError, add_event
+from fuseboard_collector.normalise.incoming import IncomingSpan, Logs, Source, Traces
+from fuseboard_collector.store.rows import Batch
+
+
+def normalise_traces(traces: Traces, received: int) -> Batch:
+    """Return the rows of a trace request: every span is a call, an attempt, or context.
+
+    Args:
+        traces: The decoded request.
+        received: When it arrived, microseconds since the epoch.
+    """
+    batch = Batch()
+    for source, spans in traces.groups:
+        for span in spans:
+            _add_span(span, source, received, batch)
+    return batch
+
+
+def _add_span(span: IncomingSpan, source: Source, received: int, batch: Batch) -> None:
+    if own.is_call(span):
+        batch.calls.append(own.call(span, source, received))
+    elif own.is_attempt(span) and span.parent_span_id is not None:
+        batch.attempts.append(own.attempt(span, source, received))
+    elif genai.is_call(span):
+        batch.calls.append(genai.call(span, source, received))
+    else:
+        batch.spans.append(span_row(span, source, received))
+
+
+def normalise_logs(logs: Logs, received: int) -> tuple[Batch, int, Counter[str]]:
+    """Return the rows of a log request.
+
+    Args:
+        logs: The decoded request.
+        received: When it arrived, microseconds since the epoch.
+
+    Returns:
+        The rows; how many records are none of ours and were left out; and how many are ours
+        but can't be stored, by reason.
+    """
+    batch = Batch()
+    ignored = 0
+    rejected: Counter[str] = Counter()
+    for source, records in logs.groups:
+        for record in records:
+            try:
+                ignored += not add_event(record, source, received, batch)
+            except IncompleteEventError as error:
+                rejected[str(error)] += 1
+    return batch, ignored, rejected

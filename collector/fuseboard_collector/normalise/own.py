@@ -1,0 +1,146 @@
+"""Our own shim's spans. They are complete in themselves and say everything outright."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from fuseboard import conventions as c
+from fuseboard_collector.normalise.incoming import (
+    ERROR_STATUS,
+    Attributes,
+    IncomingSpan,
+    Source,
+    Value,
+)
+from fuseboard_collector.normalise.times import period
+from fuseboard_collector.normalise.values import count, flag, number, remaining, seconds, text
+from fuseboard_collector.store.rows import Attempt, ToolCall
+
+_Read = Callable[[Value], Any]
+
+
+def _status(value: Value) -> int | None:
+    return count(value, 999)
+
+
+def _message(value: Value) -> str | None:
+    return text(value, c.MAX_MESSAGE_LENGTH)
+
+
+_CALL_COLUMNS: tuple[tuple[str, str, _Read], ...] = (
+    (c.GEN_AI_TOOL_NAME, "tool", text),
+    (c.ATTEMPT_SECONDS, "attempt_seconds", seconds),
+    (c.GEN_AI_AGENT_NAME, "agent", text),
+    (c.GEN_AI_CONVERSATION_ID, "session", text),
+    (c.OUTCOME, "outcome", text),
+    (c.ERROR_CLASSIFIED_AS, "error_class", text),
+    (c.ERROR_TYPE, "error_type", text),
+    (c.ERROR_CAUSE_TYPE, "cause_type", text),
+    (c.ERROR_CLASSIFIER_ID, "classifier_id", text),
+    (c.ERROR_RETRY_STRATEGY, "retry_strategy", text),
+    (c.HTTP_RESPONSE_STATUS_CODE, "http_status", _status),
+    (c.ERROR_MESSAGE, "error_message", _message),
+    (c.ERROR_RETRYABLE, "retryable", flag),
+    (c.ERROR_ORIGIN, "origin", text),
+    (c.BACKOFF_SECONDS, "backoff_seconds", seconds),
+    (c.LAYER, "layer", text),
+    (c.BREAKER_STATE, "breaker_state", text),
+    (c.RESULT_SOURCE, "result_source", text),
+    (c.RESULT_AGE_SECONDS, "result_age_seconds", seconds),
+    (c.RESULT_CONFIDENCE, "confidence", text),
+    (c.FALLBACK_TOOL, "fallback_tool", text),
+    (c.PARTIAL_FAILURES, "partial_failures", count),
+    (c.COST, "cost", number),
+    (c.ARGS_HASH, "args_hash", text),
+    (c.SERVER_ADDRESS, "upstream", text),
+    (c.GEN_AI_TOOL_CALL_ID, "call_id", text),
+)
+_PROMOTED = frozenset(
+    {name for name, _, _ in _CALL_COLUMNS}
+    | {c.GEN_AI_OPERATION_NAME, c.ATTEMPTS, c.CLOUD_REGION}
+    | {c.CALL_SPAN_NAME, c.CALL_START_UNIX_NANO, c.CALL_DURATION_SECONDS}
+)
+
+
+def is_call(span: IncomingSpan) -> bool:
+    """Return whether the shim wrote this span for a whole call."""
+    attributes = span.attributes
+    return (
+        c.OUTCOME in attributes
+        and attributes.get(c.GEN_AI_OPERATION_NAME) == c.EXECUTE_TOOL
+        and isinstance(attributes.get(c.GEN_AI_TOOL_NAME), str)
+    )
+
+
+def is_attempt(span: IncomingSpan) -> bool:
+    """Return whether the shim wrote this span for one attempt."""
+    return c.ATTEMPT_NUMBER in span.attributes and span.name.startswith(c.TOOL_ATTEMPT)
+
+
+def call(span: IncomingSpan, source: Source, received: int) -> ToolCall:
+    """Return the row of a call's span.
+
+    Args:
+        span: A span for which :func:`is_call` holds.
+        source: Who sent it.
+        received: When, microseconds since the epoch.
+    """
+    attributes = span.attributes
+    when = period(span.start_ns, span.end_ns, received)
+    columns: dict[str, Any] = {
+        column: read(attributes[name]) for name, column, read in _CALL_COLUMNS if name in attributes
+    }
+    columns["outcome"] = columns.get("outcome") or "error"
+    columns["tool"] = columns.get("tool") or c.OTHER_LABEL
+    return ToolCall(
+        start=when.start,
+        end=when.end,
+        duration_seconds=when.duration_seconds,
+        trace_id=span.trace_id,
+        span_id=span.span_id,
+        received_at=received,
+        region=region(attributes, source),
+        environment=source.text(c.DEPLOYMENT_ENVIRONMENT),
+        service=source.text(c.SERVICE_NAME),
+        instance=source.text(c.SERVICE_INSTANCE_ID),
+        framework=source.scope or c.SCOPE_NAME,
+        attempts=count(attributes.get(c.ATTEMPTS)) or 0,
+        attributes=remaining(attributes, _PROMOTED, when.marks),
+        **columns,
+    )
+
+
+def attempt(span: IncomingSpan, source: Source, received: int) -> Attempt:
+    """Return the row of an attempt's span.
+
+    Args:
+        span: A span for which :func:`is_attempt` holds.
+        source: Who sent it.
+        received: When, microseconds since the epoch.
+    """
+    attributes = span.attributes
+    when = period(span.start_ns, span.end_ns, received)
+    failed = span.status_code == ERROR_STATUS or c.ERROR_TYPE in attributes
+    return Attempt(
+        trace_id=span.trace_id,
+        call_span_id=span.parent_span_id or "",
+        number=count(attributes[c.ATTEMPT_NUMBER]) or 1,
+        start=when.start,
+        duration_seconds=when.duration_seconds,
+        tool=text(attributes.get(c.GEN_AI_TOOL_NAME)) or c.OTHER_LABEL,
+        result=(c.AttemptResult.FAILURE if failed else c.AttemptResult.SUCCESS).value,
+        span_id=span.span_id,
+        delay_seconds=seconds(attributes.get(c.ATTEMPT_DELAY_SECONDS)) or 0.0,
+        region=region(attributes, source),
+        error_class=text(attributes.get(c.ERROR_CLASSIFIED_AS)),
+        error_type=text(attributes.get(c.ERROR_TYPE)),
+        http_status=_status(attributes.get(c.HTTP_RESPONSE_STATUS_CODE)),
+        cost=number(attributes.get(c.COST)),
+        received_at=received,
+    )
+
+
+def region(attributes: Attributes, source: Source) -> str | None:
+    """Return a record's region: its own beats the process's."""
+    return text(attributes.get(c.CLOUD_REGION)) or source.text(c.CLOUD_REGION)

@@ -1,0 +1,155 @@
+"""Attribute values → columns: typed, bounded, and free of what a store can't hold."""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+from collections.abc import Collection, Mapping
+
+from fuseboard_collector.normalise.incoming import Attributes, Value
+
+MAX_NAME = 256
+MAX_TEXT = 4096
+MAX_ITEMS = 128
+MAX_DEPTH = 8
+MAX_JSON = 65_536
+MARKS = "fuseboard.received.marks"
+"""Attribute that says what was changed on the way into the store."""
+
+_MAX_INT64 = 2**63 - 1
+_MAX_INT32 = 2**31 - 1
+
+
+def text(value: Value, limit: int = MAX_NAME) -> str | None:
+    """Return a text column; None for what is absent or empty."""
+    if value is None or value == "":
+        return None
+    if not isinstance(value, str):
+        value = value if isinstance(value, int | float) else _json(value)
+        value = str(value)
+    return clean(value)[:limit]
+
+
+def clean(value: str) -> str:
+    """Replace U+0000, which neither JSON functions nor exports carry through."""
+    return value.replace("\0", "�") if "\0" in value else value
+
+
+def number(value: Value) -> float | None:
+    """Return a finite number; None for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    try:
+        found = float(value)
+    except (ValueError, OverflowError):
+        return None
+    return found if math.isfinite(found) else None
+
+
+def seconds(value: Value) -> float | None:
+    """Return a duration in seconds, never negative; None for what is no number."""
+    found = number(value)
+    return None if found is None else max(found, 0.0)
+
+
+def count(value: Value, most: int = _MAX_INT32) -> int | None:
+    """Return a whole number between 0 and ``most``; None for anything else."""
+    found = number(value)
+    return int(min(max(found, 0), most)) if found is not None else None
+
+
+def flag(value: Value) -> bool | None:
+    """Return a truth value; None for anything but a boolean."""
+    return value if isinstance(value, bool) else None
+
+
+def remaining(
+    attributes: Attributes, without: Collection[str], marks: Collection[str] = ()
+) -> str | None:
+    """Return the attributes that have no column of their own as JSON text.
+
+    Args:
+        attributes: The record's attributes.
+        without: Names to leave out.
+        marks: What was changed in the record already.
+
+    Returns:
+        At most ``MAX_JSON`` characters; what was cut is named under ``MARKS``. None if
+        nothing is left.
+    """
+    noted = list(marks)
+    kept: dict[str, object] = {}
+    for name, value in attributes.items():
+        if name in without:
+            continue
+        if len(kept) == MAX_ITEMS:
+            noted.append("attributes dropped")
+            break
+        kept[clean(name)[:MAX_NAME]] = _bounded(value, name, noted)
+    if not kept and not noted:
+        return None
+    if noted:
+        kept[MARKS] = noted[:MAX_ITEMS]
+    document = _json(kept)
+    if len(document) > MAX_JSON:
+        document = _json({MARKS: [*noted[:MAX_ITEMS], "attributes dropped"]})
+    return document
+
+
+def json_column(value: Value) -> str | None:
+    """Return a JSON column from an attribute that carries JSON text; None if it doesn't."""
+    if not isinstance(value, str) or len(value) > 16 * MAX_JSON:
+        return None
+    try:
+        return json.dumps(_plain(json.loads(value)), separators=(",", ":"), allow_nan=False)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _plain(value: object) -> object:
+    """Make parsed JSON storable: no U+0000, no NaN."""
+    if isinstance(value, str):
+        return clean(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    if isinstance(value, Mapping):
+        return {clean(str(key)): _plain(item) for key, item in value.items()}
+    return value
+
+
+def _bounded(value: Value, name: str, marks: list[str], depth: int = 0) -> object:
+    if isinstance(value, str):
+        if len(value) > MAX_TEXT:
+            marks.append(f"cut: {clean(name)[:MAX_NAME]}")
+        return clean(value[:MAX_TEXT])
+    if isinstance(value, bool) or value is None:
+        return value
+    if isinstance(value, int):
+        return value if -_MAX_INT64 - 1 <= value <= _MAX_INT64 else str(value)
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    if isinstance(value, bytes):
+        return _bounded(base64.b64encode(value).decode(), name, marks)
+    return _bounded_nest(value, name, marks, depth)
+
+
+def _bounded_nest(
+    value: list[Value] | dict[str, Value], name: str, marks: list[str], depth: int
+) -> object:
+    if len(value) > MAX_ITEMS or depth == MAX_DEPTH:
+        marks.append(f"cut: {clean(name)[:MAX_NAME]}")
+    if depth == MAX_DEPTH:
+        return None
+    if isinstance(value, list):
+        return [_bounded(item, name, marks, depth + 1) for item in value[:MAX_ITEMS]]
+    return {
+        clean(key)[:MAX_NAME]: _bounded(item, name, marks, depth + 1)
+        for key, item in list(value.items())[:MAX_ITEMS]
+    }
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False, default=str)

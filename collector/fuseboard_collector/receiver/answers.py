@@ -1,0 +1,82 @@
+"""What OTLP/HTTP answers: an export response or a Status, in the request's encoding."""
+
+from __future__ import annotations
+
+import json
+from enum import Enum
+
+from google.rpc.status_pb2 import Status
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceResponse
+from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
+    ExportMetricsServiceResponse,
+)
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
+from starlette.responses import Response
+
+from fuseboard_collector.receiver.body import Encoding
+from fuseboard_collector.receiver.errors import RefusedError
+
+
+class Signal(Enum):
+    """The three signals, with the name of their count of rejected records."""
+
+    TRACES = "rejected_spans"
+    LOGS = "rejected_log_records"
+    METRICS = "rejected_data_points"
+
+
+def accepted(signal: Signal, encoding: Encoding, rejected: int = 0, why: str = "") -> Response:
+    """Answer that everything, or all but ``rejected`` records, is stored.
+
+    Args:
+        signal: What was sent.
+        encoding: How it was sent.
+        rejected: Records that will never be accepted.
+        why: Reasons, for a person to read.
+    """
+    if encoding is Encoding.JSON:
+        first, *others = signal.value.split("_")
+        field = first + "".join(word.title() for word in others)
+        partial = {field: str(rejected), "errorMessage": why}
+        return _response(json.dumps({"partialSuccess": partial} if rejected else {}), encoding)
+    return _response(_protobuf(signal, rejected, why), encoding)
+
+
+def _protobuf(signal: Signal, rejected: int, why: str) -> bytes:
+    answer: ExportTraceServiceResponse | ExportLogsServiceResponse | ExportMetricsServiceResponse
+    if signal is Signal.TRACES:
+        answer = ExportTraceServiceResponse()
+    elif signal is Signal.LOGS:
+        answer = ExportLogsServiceResponse()
+    else:
+        answer = ExportMetricsServiceResponse()
+    if rejected:
+        setattr(answer.partial_success, signal.value, rejected)
+        answer.partial_success.error_message = why
+    body: bytes = answer.SerializeToString()
+    return body
+
+
+def refused(error: RefusedError, encoding: Encoding | None) -> Response:
+    """Answer with the protocol's Status message.
+
+    Args:
+        error: Why.
+        encoding: How the request was sent; None if that was the fault: then JSON.
+    """
+    headers = {"retry-after": str(error.retry_after)} if error.retry_after else {}
+    if encoding is Encoding.PROTOBUF:
+        body: str | bytes = Status(code=error.code, message=str(error)).SerializeToString()
+    else:
+        encoding = Encoding.JSON
+        body = json.dumps({"code": error.code, "message": str(error)})
+    return _response(body, encoding, error.status, headers)
+
+
+def _response(
+    body: str | bytes,
+    encoding: Encoding,
+    status: int = 200,
+    headers: dict[str, str] | None = None,
+) -> Response:
+    return Response(body, status, headers, media_type=encoding.value)

@@ -1,0 +1,111 @@
+"""Reading a request's body within limits: size on the wire, and size unpacked."""
+
+from __future__ import annotations
+
+import zlib
+from enum import Enum
+
+from starlette.requests import Request
+
+from fuseboard_collector.receiver.errors import (
+    MalformedError,
+    TooLargeError,
+    UnsupportedError,
+)
+
+MAX_BODY = 16 * 1024 * 1024
+MAX_UNPACKED = 64 * 1024 * 1024
+_GZIP = 31  # zlib's window bits for a gzip wrapper
+_CHUNK = 1024 * 1024
+
+
+class Encoding(Enum):
+    """The two encodings of OTLP/HTTP, by content type."""
+
+    PROTOBUF = "application/x-protobuf"
+    JSON = "application/json"
+
+
+def encoding_of(request: Request) -> Encoding:
+    """Return a request's encoding; parameters of the content type don't matter.
+
+    Raises:
+        UnsupportedError: If the content type is neither of OTLP's.
+    """
+    given = request.headers.get("content-type", "")
+    try:
+        return Encoding(given.split(";", 1)[0].strip().lower())
+    except ValueError:
+        raise UnsupportedError(
+            f"content type {given[:100]!r} is not supported: send {Encoding.PROTOBUF.value} or "
+            f"{Encoding.JSON.value}"
+        ) from None
+
+
+def is_compressed(request: Request) -> bool:
+    """Return whether the body is gzip.
+
+    Raises:
+        UnsupportedError: If it is encoded in any other way.
+    """
+    given = request.headers.get("content-encoding", "").strip().lower()
+    if given in ("gzip", "x-gzip"):
+        return True
+    if given in ("", "identity"):
+        return False
+    raise UnsupportedError(f"content encoding {given[:100]!r} is not supported: send gzip or none")
+
+
+async def read(request: Request, limit: int = MAX_BODY) -> bytes:
+    """Read a body, but never more than ``limit`` bytes of it.
+
+    Raises:
+        TooLargeError: If it is, or says that it is, larger.
+    """
+    announced = request.headers.get("content-length", "")
+    if announced.isdecimal() and int(announced) > limit:
+        raise TooLargeError(_over(limit))
+    chunks = []
+    size = 0
+    async for chunk in request.stream():
+        size += len(chunk)
+        if size > limit:
+            raise TooLargeError(_over(limit))
+        chunks.append(chunk)
+    return b"".join(chunks)
+
+
+def unpack(body: bytes, limit: int = MAX_UNPACKED) -> bytes:
+    """Decompress a gzip body of one or several members, at most ``limit`` bytes of it.
+
+    Raises:
+        MalformedError: If it is damaged or ends too early.
+        TooLargeError: If it unpacks to more.
+    """
+    pieces: list[bytes] = []
+    size = 0
+    rest = body
+    while rest:
+        unpacker = zlib.decompressobj(_GZIP)
+        while not unpacker.eof:
+            piece = _step(unpacker, rest, min(_CHUNK, limit - size + 1))
+            rest = unpacker.unconsumed_tail
+            size += len(piece)
+            if size > limit:
+                raise TooLargeError(f"the body unpacks to more than {limit >> 20} MiB")
+            pieces.append(piece)
+            if not piece and not rest and not unpacker.eof:
+                raise MalformedError("the gzip body ends too early")
+        rest = unpacker.unused_data.lstrip(b"\0")
+    return b"".join(pieces)
+
+
+def _step(unpacker: zlib._Decompress, data: bytes, most: int) -> bytes:
+    try:
+        return unpacker.decompress(data, most)
+    except zlib.error as error:
+        raise MalformedError(f"the gzip body is damaged: {error}") from None
+
+
+def _over(limit: int) -> str:
+    return f"the body is larger than {limit >> 20} MiB: send smaller batches"
