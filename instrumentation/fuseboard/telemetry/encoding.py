@@ -12,7 +12,9 @@ from typing import Final, Protocol, TypeVar, cast
 from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 from opentelemetry.proto.resource.v1.resource_pb2 import Resource as ResourceMessage
+from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import Event, ReadableSpan
+from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import Status
 from opentelemetry.util.types import Attributes
 
@@ -24,7 +26,11 @@ _INT64: Final = 1 << 63
 _GZIP_LEVEL: Final = 1
 _GZIP_WINDOW: Final = 31
 
+# Resources and scopes of one process; a provider made per request must not grow the memory.
+_MAX_SHARED: Final = 64
+
 Record = TypeVar("Record")
+Shared = TypeVar("Shared")
 
 
 class _Group(Protocol):
@@ -41,6 +47,8 @@ class Encoder:
 
     def __init__(self, identity: Mapping[str, str]) -> None:
         self.identity = dict(identity)
+        # Few and long-lived, hence cleaned once; the originals are kept so that ids stay theirs.
+        self._clean: dict[int, tuple[object, object]] = {}
 
     def spans(self, spans: Sequence[ReadableSpan]) -> tuple[bytes, int]:
         """Encode spans.
@@ -48,7 +56,7 @@ class Encoder:
         Returns:
             The request's gzipped body, and how many spans could not be encoded.
         """
-        return self._encode([_clean_span(span) for span in spans], self._span_request)
+        return self._encode([self._clean_span(span) for span in spans], self._span_request)
 
     def logs(self, logs: Sequence[FinishedLog]) -> tuple[bytes, int]:
         """Encode log events; returns as :meth:`spans` does."""
@@ -63,6 +71,21 @@ class Encoder:
         request = encode_logs(logs)
         self._identify(request.resource_logs)
         return bytes(request.SerializeToString())
+
+    def _clean_span(self, span: ReadableSpan) -> ReadableSpan:
+        resource = self._once(span.resource, _clean_resource)
+        scope = self._once(span.instrumentation_scope, _clean_scope)
+        if resource is span.resource and scope is span.instrumentation_scope and _is_fine(span):
+            return span
+        return _cleaned_span(span, resource, scope)
+
+    def _once(self, shared: Shared, clean: Callable[[Shared], Shared]) -> Shared:
+        known = self._clean.get(id(shared))
+        if known is None:
+            if len(self._clean) >= _MAX_SHARED:
+                self._clean.clear()
+            known = self._clean[id(shared)] = (shared, clean(shared))
+        return cast("Shared", known[1])
 
     def _encode(
         self, records: Sequence[Record], request: Callable[[Sequence[Record]], bytes]
@@ -101,22 +124,26 @@ def _gzip(body: bytes) -> bytes:
     return squeeze.compress(body) + squeeze.flush()
 
 
-def _clean_span(span: ReadableSpan) -> ReadableSpan:
-    """Return the span itself, or a copy whose texts and numbers OTLP can carry."""
-    status = span.status
-    if (
+def _is_fine(span: ReadableSpan) -> bool:
+    """Tell whether OTLP can carry a span's texts and numbers as they are."""
+    return (
         _is_clean(span.name)
-        and _is_clean(status.description)
+        and _is_clean(span.status.description)
         and _are_clean(span.attributes)
         and all(_is_clean(e.name) and _are_clean(e.attributes) for e in span.events)
         and all(_are_clean(link.attributes) for link in span.links)
-    ):
-        return span
+    )
+
+
+def _cleaned_span(
+    span: ReadableSpan, resource: Resource, scope: InstrumentationScope | None
+) -> ReadableSpan:
+    status = span.status
     return ReadableSpan(
         name=valid(span.name),
         context=span.get_span_context(),
         parent=span.parent,
-        resource=span.resource,
+        resource=resource,
         attributes=_cleaned(span.attributes),
         events=[Event(valid(e.name), _cleaned(e.attributes), e.timestamp) for e in span.events],
         links=[type(link)(link.context, _cleaned(link.attributes)) for link in span.links],
@@ -124,8 +151,21 @@ def _clean_span(span: ReadableSpan) -> ReadableSpan:
         status=Status(status.status_code, status.description and valid(status.description)),
         start_time=span.start_time,
         end_time=span.end_time,
-        instrumentation_scope=span.instrumentation_scope,
+        instrumentation_scope=scope,
     )
+
+
+def _clean_resource(resource: Resource) -> Resource:
+    if _are_clean(resource.attributes):
+        return resource
+    return Resource(_cleaned(resource.attributes), resource.schema_url)
+
+
+def _clean_scope(scope: InstrumentationScope | None) -> InstrumentationScope | None:
+    if scope is None or (_is_clean(scope.name) and _is_clean(scope.version)):
+        return scope
+    version = scope.version and valid(scope.version)
+    return InstrumentationScope(valid(scope.name), version, scope.schema_url)
 
 
 def _are_clean(attributes: Attributes) -> bool:
