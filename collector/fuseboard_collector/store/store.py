@@ -12,7 +12,12 @@ import duckdb
 import pyarrow as pa
 
 from fuseboard.clock import Clock, SystemClock
-from fuseboard_collector.errors import StoreBusyError, StoreError, StoreInUseError
+from fuseboard_collector.errors import (
+    QueryParameterError,
+    StoreBusyError,
+    StoreError,
+    StoreInUseError,
+)
 from fuseboard_collector.stats import Stats
 from fuseboard_collector.store.database import Database, Limits
 from fuseboard_collector.store.named_queries import NamedQuery, load
@@ -98,8 +103,8 @@ class Store:
         except duckdb.FatalException as error:
             self._writer.reopen()
             raise StoreError(f"the store is being reopened; ask again: {error}") from error
-        except duckdb.ConversionException as error:
-            raise StoreError(f"query {query.name!r}: {_first_line(error)}") from error
+        except duckdb.DataError as error:
+            raise QueryParameterError(f"query {query.name!r}: {_first_line(error)}") from error
         except duckdb.Error as error:
             raise StoreError(f"query {query.name!r} failed: {_first_line(error)}") from error
 
@@ -177,6 +182,16 @@ class Store:
             table = self._read(cursor, load("oldest_row", "writes"), {})
         oldest: datetime | None = table.column("oldest")[0].as_py()
         return oldest
+
+    def describe(self) -> dict[str, object]:
+        """Return the counters and sizes that an operator wants to see, ready for JSON."""
+        oldest = self.oldest_row() if self.unavailable_because() is None else None
+        return {
+            "counters": self.stats.snapshot(),
+            "queue_rows": self.queue_rows(),
+            "size_bytes": self.size_bytes(),
+            "oldest_row": None if oldest is None else oldest.isoformat() + "Z",
+        }
 
     def unavailable_because(self) -> StoreError | None:
         """Return why the store can't take or give data at present; None if it can."""
