@@ -1,0 +1,173 @@
+"""What every figure shares. Backgrounds and font colours are left to the page's theme."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta, tzinfo
+from html import escape
+from typing import Final
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from fuseboard_dashboard import theme
+from fuseboard_dashboard.filters import Window
+from fuseboard_dashboard.markup import shorten
+
+HEIGHT: Final = 260
+MAX_POINTS: Final = 5000
+"""Most points of one trace; more freeze the browser and can't be told apart."""
+
+_GAP_FILL: Final = theme.GREY
+_GAP_OPACITY: Final = 0.10
+
+
+@dataclass(frozen=True, slots=True)
+class TimeAxis:
+    """The time that a figure covers, and how it is cut.
+
+    Attributes:
+        window: (since, until] in UTC.
+        bucket_seconds: Width of a bucket.
+        zone: The viewer's zone; the axis shows its wall time.
+        zone_name: As shown in the axis title.
+    """
+
+    window: Window
+    bucket_seconds: int
+    zone: tzinfo
+    zone_name: str
+
+    @property
+    def bucket_label(self) -> str:
+        """Return the width in words, for units like ``calls per 10 s``."""
+        for size, unit in ((86400, "day"), (3600, "h"), (60, "min")):
+            if self.bucket_seconds % size == 0:
+                number = self.bucket_seconds // size
+                return unit if number == 1 else f"{number} {unit}"
+        return "s" if self.bucket_seconds == 1 else f"{self.bucket_seconds} s"
+
+    def grid(self) -> pd.DatetimeIndex:
+        """Return the start of every bucket of the window, those without calls included."""
+        width = self.bucket_seconds
+        first = (_microseconds(self.window.since) // 1_000_000) // width * width
+        last = (_microseconds(self.window.until) - 1) // 1_000_000 // width * width
+        start, end = (datetime.fromtimestamp(edge, UTC) for edge in (first, last))
+        return pd.date_range(
+            start.replace(tzinfo=None), end.replace(tzinfo=None), freq=f"{width}s", unit="us"
+        )
+
+    def fill(self, frame: pd.DataFrame, counts: Sequence[str]) -> pd.DataFrame:
+        """Return one row per bucket: counts are 0 where there were no calls, the rest is NaN."""
+        index = frame.set_index("bucket") if len(frame) else frame.reindex(columns=frame.columns)
+        if not len(frame):
+            index = frame.drop(columns="bucket").set_index(pd.DatetimeIndex([], name="bucket"))
+        filled = index.reindex(self.grid())
+        return filled.assign(**{name: filled[name].fillna(0.0) for name in counts})
+
+    def middles(self, buckets: pd.DatetimeIndex) -> list[datetime]:
+        """Return the middle of each bucket as wall time of the viewer."""
+        half = timedelta(seconds=self.bucket_seconds / 2)
+        return [self.wall(moment.to_pydatetime() + half) for moment in buckets]
+
+    def wall(self, moment: datetime) -> datetime:
+        """Turn a UTC moment into wall time of the viewer, as Plotly shows it."""
+        aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+        return aware.astimezone(self.zone).replace(tzinfo=None)
+
+    @property
+    def title(self) -> str:
+        """Return the axis title: its unit is the zone."""
+        return f"time ({escape(self.zone_name)})"
+
+
+def _microseconds(moment: datetime) -> int:
+    return (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
+
+
+def label(name: object, limit: int = 34) -> str:
+    """Return a foreign name for a figure: Plotly reads markup in texts, so it is escaped."""
+    text = "".join(c if c.isprintable() else " " for c in str(name))
+    return escape(shorten(text, limit), quote=False)
+
+
+def new(height: int = HEIGHT) -> go.Figure:
+    """Return an empty figure with the common layout."""
+    figure = go.Figure()
+    arrange(figure, height)
+    return figure
+
+
+def arrange(figure: go.Figure, height: int) -> None:
+    """Give a figure the common margins, legend and hover."""
+    figure.update_layout(
+        height=height,
+        margin={"l": 8, "r": 12, "t": 34, "b": 8},
+        hovermode="x unified",
+        legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0, "xanchor": "left",
+                "title": {"text": ""}},
+        bargap=0.06,
+    )  # fmt: skip
+
+
+def time_axis(figure: go.Figure, axis: TimeAxis, **where: int) -> None:
+    """Fix the x axis to the whole window, so that charts of a page line up."""
+    ends = [axis.wall(axis.window.since), axis.wall(axis.window.until)]
+    figure.update_xaxes(
+        type="date", range=ends, title={"text": axis.title, "standoff": 6}, showgrid=False, **where
+    )
+
+
+def value_axis(figure: go.Figure, unit: str, tickformat: str = "", **where: int) -> None:
+    """Start the y axis at zero and name its unit."""
+    figure.update_yaxes(
+        title={"text": unit, "standoff": 6}, rangemode="tozero", tickformat=tickformat or None,
+        nticks=6, **where,
+    )  # fmt: skip
+
+
+def shade_gaps(figure: go.Figure, axis: TimeAxis, calls: pd.Series) -> None:
+    """Shade the stretches without any call: no data looks different from a value of zero.
+
+    Args:
+        figure: Shapes are added to it, at most one per stretch.
+        axis: Its time.
+        calls: Calls per bucket of the grid.
+    """
+    empty = (calls == 0).to_numpy()
+    width = timedelta(seconds=axis.bucket_seconds)
+    starts = [m.to_pydatetime() for m in pd.DatetimeIndex(calls.index)]
+    begin: datetime | None = None
+    for start, is_empty in zip([*starts, None], [*empty, False], strict=True):
+        if is_empty and begin is None:
+            begin = start
+        elif not is_empty and begin is not None:
+            end = start if start is not None else starts[-1] + width
+            figure.add_shape(
+                type="rect", x0=axis.wall(begin), x1=axis.wall(end), y0=0, y1=1, xref="x",
+                yref="y domain", fillcolor=_GAP_FILL, opacity=_GAP_OPACITY, line_width=0,
+                layer="below", name="no calls",
+            )  # fmt: skip
+            begin = None
+
+
+def limit_line(figure: go.Figure, value: float, words: str, **where: int | str) -> None:
+    """Draw a threshold with its words at the right end."""
+    figure.add_hline(
+        y=value, line={"color": theme.LIMIT_COLOUR, "width": 1.4, "dash": "dash"},
+        annotation={"text": escape(words), "xanchor": "right", "yanchor": "bottom",
+                    "showarrow": False},
+        annotation_position="top right", **where,
+    )  # fmt: skip
+
+
+def line(mark: theme.Mark, width: float = 2.0) -> dict[str, object]:
+    """Return the line style of a mark."""
+    return {"color": mark.colour, "dash": mark.dash, "width": width}
+
+
+def bar_fill(mark: theme.Mark) -> dict[str, object]:
+    """Return the bar style of a mark: its colour and its pattern."""
+    pattern = {"shape": mark.pattern, "size": 6, "solidity": 0.32}
+    return {"color": mark.colour, "pattern": pattern, "line": {"width": 0}}

@@ -1,0 +1,49 @@
+"""The small picture on a fuse: calls and errors over the window, as one SVG of three paths."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+HEIGHT: Final = 30
+_STEP: Final = 8
+_BAR: Final = 6
+
+
+def sparkline(calls: Sequence[float], errors: Sequence[float]) -> str:
+    """Draw a bar per bucket, its faulty part on top; a bucket without calls is a dot below.
+
+    Args:
+        calls: Calls per bucket, oldest first.
+        errors: Errors per bucket; each at most the bucket's calls.
+
+    Returns:
+        An SVG element. Any error is at least two units high, so that one among thousands shows.
+    """
+    highest = max(calls, default=0.0)
+    good, bad, none = [], [], []
+    for place, (total, failed) in enumerate(zip(calls, errors, strict=True)):
+        x = place * _STEP
+        if total <= 0 or highest <= 0:
+            none.append(_rect(x, HEIGHT - 1.5, 1.5))
+            continue
+        height = max(2.0, (HEIGHT - 4) * total / highest)
+        red = 0.0 if failed <= 0 else min(height, max(2.0, height * failed / total))
+        if height > red:
+            good.append(_rect(x, HEIGHT - (height - red), height - red))
+        if red:
+            bad.append(_rect(x, HEIGHT - height, red))
+    paths = "".join(
+        f'<path class="s-{kind}" d="{"".join(parts)}"/>'
+        for kind, parts in (("calls", good), ("errors", bad), ("none", none))
+        if parts
+    )
+    width = max(len(calls), 1) * _STEP
+    return (
+        f'<svg class="fb-spark" viewBox="0 0 {width} {HEIGHT}" preserveAspectRatio="none" '
+        f'role="img" aria-label="calls and errors over time">{paths}</svg>'
+    )
+
+
+def _rect(x: float, y: float, height: float) -> str:
+    return f"M{x:g} {y:.4g}h{_BAR}v{height:.4g}h-{_BAR}z"

@@ -1,0 +1,70 @@
+"""What a page shows when there is nothing to show: what to do next."""
+
+from __future__ import annotations
+
+from typing import Final
+from urllib.parse import urlsplit
+
+import streamlit as st
+
+from fuseboard_dashboard import filters, markup, sidebar
+from fuseboard_dashboard.source import Source
+from fuseboard_dashboard.view import View
+
+_DEFAULT_ENDPOINT: Final = "http://127.0.0.1:4318"
+
+
+def snippet(otlp_endpoint: str) -> str:
+    """Return the lines that make an agent report to this server.
+
+    Args:
+        otlp_endpoint: Base URL of this server's receiver; named only where it isn't the default.
+    """
+    endpoint = "" if otlp_endpoint == _DEFAULT_ENDPOINT else f', endpoint="{otlp_endpoint}"'
+    return (
+        "import fuseboard\n\n"
+        f'fuseboard.init(service="my-agent", region="us-east"{endpoint})\n\n\n'
+        "@fuseboard.tool\n"
+        "def get_weather(city: str) -> dict:\n"
+        "    return weather_api(city)   # your code, unchanged\n"
+    )
+
+
+def first_run(of: Source) -> None:
+    """Say how to get the first call onto the board."""
+    st.html(
+        '<div class="fb fb-empty" data-testid="fb-first-run"><h2>Waiting for the first call</h2>'
+        f"<p>This server listens for OTLP at {markup.esc(of.otlp_endpoint)} "
+        f"({markup.esc(_port_words(of.otlp_endpoint))}). Add these lines to an agent and call the "
+        "tool once: its fuse appears here within seconds, nothing needs reloading.</p></div>"
+    )
+    st.code(snippet(of.otlp_endpoint), language="python")
+    st.html(
+        markup.section(
+            "Already sending OpenTelemetry?",
+            "Any exporter that speaks OTLP/HTTP will do: spans named by the GenAI convention "
+            "(execute_tool) become calls on this board.",
+        )
+    )
+    st.code(f"export OTEL_EXPORTER_OTLP_ENDPOINT={of.otlp_endpoint}", language="bash")
+
+
+def _port_words(endpoint: str) -> str:
+    port = urlsplit(endpoint).port
+    return f"HTTP, port {port}" if port else "HTTP"
+
+
+def no_match(view: View) -> None:
+    """Say that the filters exclude everything, and offer the way back."""
+    length = filters.PRESETS[view.filters.range][0].lower()
+    until = "" if view.filters.is_live else f" before {view.clock(view.window.until)}"
+    narrowed = " with the chosen tools and regions" if view.filters.is_narrowed else ""
+    newest = view.clock(view.ask("page_store")["last_end"][0])
+    st.html(
+        '<div class="fb fb-empty" data-testid="fb-no-match"><h2>No calls match these filters</h2>'
+        f"<p>There was no call{narrowed} in the {markup.esc(length)}{markup.esc(until)}. "
+        f"The newest call of all ended at {markup.esc(newest)} {markup.esc(view.zone_name)}. "
+        "Choose a longer time, or start over.</p></div>"
+    )
+    if st.button("Reset filters", key="fb_empty_reset", on_click=sidebar.reset, type="primary"):
+        st.rerun()  # the button lives in a fragment, the filters in the page around it

@@ -1,0 +1,177 @@
+"""HTML that pages are made of. Names come from outside: everything passes :func:`esc` here.
+
+Hooks for tests and scripts, stable like an API:
+
+* ``data-testid="fb-stat"`` with ``data-stat`` (``calls``, ``error-ratio``, …) and ``data-value``
+  (the unrounded number, empty where there is none) on every headline number;
+* ``data-testid="fb-fuse"`` with ``data-tool``, ``data-region``, ``data-state``, ``data-level`` and
+  ``data-calls``, ``data-errors``, ``data-judged``, ``data-retried``, ``data-attempted``,
+  ``data-degraded``, ``data-p99`` on every fuse of the board;
+* ``data-testid="fb-cell"`` with ``data-class``, ``data-tool``, ``data-region``, ``data-value`` in
+  the matrix of errors;
+* ``data-testid="fb-window"`` with ``data-since`` and ``data-until`` (RFC 3339): the window that
+  all numbers of the page are about, (since, until] over the end of calls;
+* ``data-testid="fb-alert"`` with ``data-alert``, ``data-state``, ``data-severity``;
+* ``data-testid="fb-problem"`` where a panel could not be drawn, ``fb-first-run`` and
+  ``fb-no-match`` on the empty states, ``fb-notice`` on ignored URL parameters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from typing import Final
+
+from fuseboard_dashboard import theme
+
+SHOWN_LENGTH: Final = 80
+"""Characters of a foreign name in running text; the whole name is in the tooltip."""
+
+_LOGO: Final = (
+    '<svg viewBox="0 0 24 24" fill="none" stroke="currentColor" stroke-width="1.7">'
+    '<rect x="2.5" y="2.5" width="19" height="19" rx="3.2"/>'
+    '<path d="M8 6v12M16 6v12" opacity=".35"/>'
+    '<rect x="6" y="7.2" width="4" height="5" rx="1" fill="currentColor" stroke="none"/>'
+    '<rect x="14" y="11.8" width="4" height="5" rx="1" class="fb-logo-trip" stroke="none"/></svg>'
+)
+
+
+def esc(value: object) -> str:
+    """Escape any text for HTML content and attributes; control characters are dropped."""
+    text = "".join(c if c.isprintable() else " " for c in str(value))
+    return escape(text, quote=True)
+
+
+def shorten(text: str, limit: int = SHOWN_LENGTH) -> str:
+    """Cut a text in the middle, so that names with equal heads stay apart."""
+    if len(text) <= limit:
+        return text
+    head = limit * 2 // 3
+    return f"{text[:head]}…{text[-(limit - head - 1) :]}"
+
+
+def name(text: object) -> str:
+    """Return a foreign name that is cut by the layout, whole in its tooltip."""
+    whole = str(text)
+    return f'<span class="fb-name" title="{esc(whole[:500])}">{esc(shorten(whole))}</span>'
+
+
+def link(inner: str, href: str) -> str:
+    """Wrap trusted markup into a link; ``href`` is escaped here."""
+    return f'<a href="{esc(href)}" target="_self">{inner}</a>'
+
+
+def stylesheet() -> str:
+    """Return the style element: the theme's colours as variables, then the sheet."""
+    colours = {
+        "live": theme.GREEN,
+        "focus": theme.BLUE,
+        "bad": theme.ERROR_COLOUR,
+        "warn": theme.RETRY_COLOUR,
+        "calls": theme.CALLS_COLOUR,
+    }
+    variables = "".join(f"--fb-{key}:{value};" for key, value in colours.items())
+    sheet = Path(__file__).with_name("style.css").read_text(encoding="utf-8")
+    return f"<style>:root{{{variables}}}.fb-logo-trip{{fill:{theme.ORANGE}}}{sheet}</style>"
+
+
+def brand() -> str:
+    """Return the product's mark."""
+    return f'<div class="fb fb-brand">{_LOGO}<span>fuseboard</span></div>'
+
+
+def badge(mark: theme.Mark, text: str | None = None, *, loud: bool = False) -> str:
+    """Return a pill with the symbol, label and colour of a mark."""
+    kind = " is-loud" if loud else ""
+    return (
+        f'<span class="fb-badge{kind}" style="--c:{mark.colour}">'
+        f'<span class="fb-symbol">{esc(mark.symbol)}</span>{esc(text or mark.label)}</span>'
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Stat:
+    """A headline number.
+
+    Attributes:
+        id: Stable name, the ``data-stat`` hook.
+        label: What it is.
+        text: The number as shown.
+        value: The number as computed, the ``data-value`` hook; None where there is none.
+        note: Words below it.
+        tone: ``""``, ``"warn"`` or ``"bad"``.
+        href: Where it leads.
+        hint: Definition, as a tooltip.
+    """
+
+    id: str
+    label: str
+    text: str
+    value: float | None
+    note: str = ""
+    tone: str = ""
+    href: str = ""
+    hint: str = ""
+
+
+def stats(items: Iterable[Stat]) -> str:
+    """Return a row of headline numbers."""
+    return f'<div class="fb fb-stats">{"".join(_stat(item) for item in items)}</div>'
+
+
+def _stat(item: Stat) -> str:
+    tone = f" is-{item.tone}" if item.tone else ""
+    value = "" if theme.is_missing(item.value) else repr(float(item.value or 0))
+    flag = '<span class="fb-flag">▲</span>' if item.tone else ""
+    tag, href = ("a", f' href="{esc(item.href)}" target="_self"') if item.href else ("div", "")
+    return (
+        f'<{tag} class="fb-stat{tone}"{href} title="{esc(item.hint)}" data-testid="fb-stat" '
+        f'data-stat="{esc(item.id)}" data-value="{value}">'
+        f'<div class="fb-label">{esc(item.label)}</div>'
+        f'<div class="fb-value">{flag}{esc(item.text)}</div>'
+        f'<div class="fb-note">{esc(item.note)}</div></{tag}>'
+    )
+
+
+def heading(title: str, question: str, as_of: str) -> str:
+    """Return a page's head; ``as_of`` is trusted markup."""
+    return (
+        f'<div class="fb fb-head"><div><h1>{esc(title)}</h1><p>{esc(question)}</p></div>'
+        f'<div class="fb-asof">{as_of}</div></div>'
+    )
+
+
+def section(title: str, words: str = "") -> str:
+    """Return the head of a panel."""
+    below = f"<p>{esc(words)}</p>" if words else ""
+    return f'<div class="fb fb-section"><h2>{esc(title)}</h2>{below}</div>'
+
+
+def notice(words: str, mark: theme.Mark, testid: str) -> str:
+    """Return one line of advice."""
+    return (
+        f'<div class="fb fb-notice" data-testid="{esc(testid)}" style="--c:{mark.colour}">'
+        f'<span class="fb-symbol">{esc(mark.symbol)}</span>'
+        f'<span class="fb-break">{esc(words)}</span></div>'
+    )
+
+
+def table(headers: Sequence[tuple[str, bool]], rows: Iterable[Sequence[str]]) -> str:
+    """Return a small table.
+
+    Args:
+        headers: Title, and whether the column holds numbers.
+        rows: Cells, trusted markup.
+    """
+    kinds = [' class="is-number"' if number else "" for _, number in headers]
+    head = "".join(f"<th{k}>{esc(t)}</th>" for (t, _), k in zip(headers, kinds, strict=True))
+    body = "".join(
+        "<tr>" + "".join(f"<td{k}>{c}</td>" for c, k in zip(row, kinds, strict=True)) + "</tr>"
+        for row in rows
+    )
+    return (
+        f'<div class="fb fb-scroll"><table class="fb-table"><thead><tr>{head}</tr></thead>'
+        f"<tbody>{body}</tbody></table></div>"
+    )

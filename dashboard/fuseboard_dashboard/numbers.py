@@ -1,0 +1,109 @@
+"""Headline numbers, the same on every page: each defined once, with what changed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from fuseboard_dashboard import theme, thresholds
+from fuseboard_dashboard.filters import Filters
+from fuseboard_dashboard.markup import Stat
+from fuseboard_dashboard.theme import ratio
+
+Totals = Mapping[str, float]
+"""One row of ``page_totals``."""
+
+
+def error_ratio(row: Totals) -> float | None:
+    """Return (error + rejected, without L1) / (all − cancelled − abandoned − interrupted)."""
+    return ratio(row["errors"], row["judged"])
+
+
+def retry_ratio(row: Totals) -> float | None:
+    """Return calls with at least one retry / calls that made an attempt."""
+    return ratio(row["retried"], row["attempted"])
+
+
+def amplification(row: Totals) -> float | None:
+    """Return attempts / calls that made an attempt."""
+    return ratio(row["attempts_made"], row["attempted"])
+
+
+def degraded_ratio(row: Totals) -> float | None:
+    """Return degraded calls / all calls."""
+    return ratio(row["degraded"], row["calls"])
+
+
+def calls(row: Totals, before: Totals) -> Stat:
+    """Return the number of calls."""
+    return Stat("calls", "Calls", theme.count(row["calls"]), row["calls"],
+                _change(row["calls"], before["calls"]),
+                hint="Calls that ended in the window.")  # fmt: skip
+
+
+def errors(row: Totals, before: Totals, filters: Filters) -> Stat:
+    """Return the error rate."""
+    now = error_ratio(row)
+    tone = ""
+    if now is not None and now > thresholds.ERROR_RATIO:
+        tone = "bad" if now > thresholds.ERROR_RATIO_CRITICAL else "warn"
+    return Stat(
+        "error-ratio", "Error rate", theme.percent(now), now, _moved(now, error_ratio(before)),
+        tone, filters.link("errors"),
+        "(error + rejected, without L1 input errors) / (all − cancelled − abandoned − "
+        "interrupted)",
+    )  # fmt: skip
+
+
+def retries(row: Totals, before: Totals, filters: Filters) -> Stat:
+    """Return the retry rate."""
+    now = retry_ratio(row)
+    tone = "bad" if now is not None and now > thresholds.RETRY_RATIO else ""
+    words = (f"line at {thresholds.RETRY_RATIO:.0%}", _moved(now, retry_ratio(before)))
+    note = " · ".join(part for part in words if part)
+    return Stat(
+        "retry-ratio", "Retry rate", theme.percent(now), now, note,
+        tone, filters.link("retries"),
+        "calls with at least one retry / calls that made an attempt",
+    )  # fmt: skip
+
+
+def amplified(row: Totals, filters: Filters) -> Stat:
+    """Return the amplification."""
+    now = amplification(row)
+    return Stat(
+        "amplification", "Amplification", theme.factor(now), now, "attempts per call", "",
+        filters.link("retries"), "attempts / calls that made an attempt",
+    )  # fmt: skip
+
+
+def degraded(row: Totals, filters: Filters) -> Stat:
+    """Return the share of degraded calls."""
+    now = degraded_ratio(row)
+    return Stat(
+        "degraded-ratio", "Degraded", theme.percent(now), now,
+        f"{theme.count(row['degraded'])} calls", "", filters.link("errors"),
+        "calls answered with a stale entry, fallback or default / all calls",
+    )  # fmt: skip
+
+
+def quantile(row: Totals, before: Totals, name: str, filters: Filters) -> Stat:
+    """Return a latency quantile of calls, back-off included."""
+    now = row[name]
+    tone = "warn" if not theme.is_missing(now) and now > thresholds.SLOW_SECONDS else ""
+    was = before[name]
+    note = "" if theme.is_missing(was) else f"before {theme.seconds(was)}"
+    return Stat(
+        name, f"Latency {name}", theme.seconds(now), None if theme.is_missing(now) else now, note,
+        tone, filters.link("latency"), f"exact {name} of calls, back-off included",
+    )  # fmt: skip
+
+
+def _change(now: float, was: float) -> str:
+    if not was:
+        return "none before"
+    change = (now - was) / was
+    return f"{change:+.0%} on the time before" if abs(change) < 10 else f"before {theme.count(was)}"
+
+
+def _moved(now: float | None, was: float | None) -> str:
+    return "" if now is None or was is None else f"before {theme.percent(was)}"

@@ -1,0 +1,165 @@
+"""Board: what is wrong now? One fuse per tool and region, sorted by trouble."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import pandas as pd
+import streamlit as st
+
+from fuseboard.conventions import BreakerState
+from fuseboard_dashboard import alerting, markup, numbers, theme
+from fuseboard_dashboard.charts.sparkline import sparkline
+from fuseboard_dashboard.data import rows as rows_of
+from fuseboard_dashboard.refresh import PageFrame, show
+from fuseboard_dashboard.trouble import Fuse, fuses
+from fuseboard_dashboard.view import View, panel
+
+CARDS: Final = 60
+"""Fuses drawn in full; the calmer rest becomes one line each, so that hundreds stay usable."""
+LINES: Final = 1000
+_TREND_BUCKETS: Final = 30
+
+
+def page() -> None:
+    """Draw the page."""
+    show(PageFrame("Board", "What is wrong now?", _body))
+
+
+def _body(view: View) -> None:
+    with panel():
+        active = view.ask("page_alerts_now")
+        st.html(alerting.scale_notice(view) or "<span></span>")
+        if len(active):
+            st.html(alerting.strip(view, active))
+    with panel():
+        found = fuses(view.ask("page_tools"), view.ask("page_breaker_states"))
+        st.html(markup.stats(_headline(view, found)))
+        _fuses(view, found)
+
+
+def _headline(view: View, found: Sequence[Fuse]) -> list[markup.Stat]:
+    row = view.totals()
+    before = view.before().totals()
+    open_now = [f for f in found if f.state in (BreakerState.OPEN, BreakerState.ISOLATED)]
+    return [
+        numbers.calls(row, before),
+        numbers.errors(row, before, view.filters),
+        numbers.retries(row, before, view.filters),
+        numbers.amplified(row, view.filters),
+        numbers.degraded(row, view.filters),
+        numbers.quantile(row, before, "p50", view.filters),
+        numbers.quantile(row, before, "p99", view.filters),
+        markup.Stat(
+            "open-breakers", "Breakers open", str(len(open_now)), len(open_now),
+            "in any process", "bad" if open_now else "", view.filters.link("breakers"),
+            "fuses whose breaker is open or isolated in at least one process",
+        ),
+    ]  # fmt: skip
+
+
+def _fuses(view: View, found: Sequence[Fuse]) -> None:
+    troubled = sum(fuse.level in ("tripped", "failing", "strained") for fuse in found)
+    words = f"{len(found)} fuses, {troubled} in trouble, worst first."
+    words += " One fuse is one tool in one region."
+    wanted = ""
+    left, right = st.columns([3, 1], vertical_alignment="bottom")
+    left.html(markup.section("Fuses", words))
+    if len(found) > 8:
+        wanted = right.text_input(
+            "Find a fuse", key="fb_find", placeholder="Find by tool or region",
+            label_visibility="collapsed", icon=":material/search:",
+        )  # fmt: skip
+    shown = [f for f in found if wanted.casefold() in f"{f.tool} {f.region}".casefold()]
+    if not shown:
+        st.html('<div class="fb fb-quiet">No fuse has that in its name.</div>')
+        return
+    trends = _trends(view)
+    cards = "".join(_card(view, fuse, trends) for fuse in shown[:CARDS])
+    st.html(f'<div class="fb fb-fuses">{cards}</div>')
+    rest = shown[CARDS : CARDS + LINES]
+    if rest:
+        st.html(markup.section(f"{len(rest)} calmer fuses"))
+        st.html(f'<div class="fb fb-tiles">{"".join(_tile(view, fuse) for fuse in rest)}</div>')
+
+
+_Trends = dict[tuple[str, str], tuple[list[float], list[float]]]
+
+
+def _trends(view: View) -> _Trends:
+    axis = view.axis(_TREND_BUCKETS)
+    frame = view.buckets("page_trend", axis)
+    places = {moment: place for place, moment in enumerate(axis.grid())}
+    size = len(places)
+    found: _Trends = defaultdict(lambda: ([0.0] * size, [0.0] * size))
+    for row in rows_of(frame):
+        place = places.get(pd.Timestamp(row.bucket))
+        if place is not None:
+            calls, errors = found[row.tool, row.region]
+            calls[place], errors[place] = row.calls, row.errors
+    return found
+
+
+def _card(view: View, fuse: Fuse, trends: _Trends) -> str:
+    mark = theme.mark(theme.STATE_MARKS, fuse.state)
+    accent = mark if fuse.level != "failing" else theme.OUTCOME_MARKS["error"]
+    calls, errors = trends.get((fuse.tool, fuse.region), ([], []))
+    own = view.filters.narrowed(tool=fuse.tool, region=fuse.region)
+    state = mark.label
+    if fuse.state != BreakerState.CLOSED:
+        state = f"{mark.label} {view.ago(fuse.since)}"
+    pill = markup.badge(mark, state, loud=fuse.level == "tripped")
+    region = markup.esc(markup.shorten(fuse.region, 40))
+    return (
+        f'<div class="fb-fuse is-{fuse.level}" style="--c:{accent.colour}" {_hooks(fuse)}>'
+        f'<div class="fb-fuse-top">{markup.link(markup.name(fuse.tool), own.link("tool"))}'
+        f"{markup.link(pill, own.link('breakers'))}"
+        f'</div><div class="fb-fuse-sub"><span>{region}</span>'
+        f"<span>{theme.count(fuse.calls)} calls</span></div>"
+        f'<div class="fb-gauges">{_gauges(fuse, own.link)}</div>'
+        f"{sparkline(calls, errors)}</div>"
+    )
+
+
+def _gauges(fuse: Fuse, link: Callable[[str], str]) -> str:
+    success = "is-bad" if fuse.is_failing else "is-warn" if fuse.is_erring else ""
+    items = (
+        ("Success", theme.percent(fuse.success_ratio), success, "errors"),
+        ("Retries", theme.percent(fuse.retry_ratio), "is-bad" if fuse.is_retrying else "",
+         "retries"),
+        ("p99", theme.seconds(fuse.p99), "is-warn" if fuse.is_slow else "", "latency"),
+        ("Degraded", theme.percent(fuse.degraded_ratio), "", "errors"),
+    )  # fmt: skip
+    cells = []
+    for title, text, tone, where in items:
+        flag = '<span class="fb-flag">▲</span>' if tone else ""
+        value = markup.link(f"{flag}{markup.esc(text)}", link(where))
+        cells.append(
+            f'<div><div class="fb-label">{title}</div>'
+            f'<div class="fb-value {tone}">{value}</div></div>'
+        )
+    return "".join(cells)
+
+
+def _hooks(fuse: Fuse) -> str:
+    values = {
+        "tool": fuse.tool, "region": fuse.region, "state": fuse.state, "level": fuse.level,
+        "calls": fuse.calls, "errors": fuse.errors, "judged": fuse.judged,
+        "retried": fuse.retried, "attempted": fuse.attempted, "degraded": fuse.degraded,
+        "p99": "" if fuse.p99 is None else fuse.p99,
+    }  # fmt: skip
+    pairs = " ".join(f'data-{key}="{markup.esc(value)}"' for key, value in values.items())
+    return f'data-testid="fb-fuse" {pairs}'
+
+
+def _tile(view: View, fuse: Fuse) -> str:
+    mark = theme.mark(theme.STATE_MARKS, fuse.state)
+    own = view.filters.narrowed(tool=fuse.tool, region=fuse.region)
+    name = markup.link(markup.name(f"{fuse.tool} · {fuse.region}"), own.link("tool"))
+    return (
+        f'<div class="fb-tile" style="--c:{mark.colour}" {_hooks(fuse)}>'
+        f'<span class="fb-symbol" title="{mark.label}">{mark.symbol}</span>{name}'
+        f'<span class="fb-quiet">{theme.percent(fuse.success_ratio)}</span></div>'
+    )

@@ -1,0 +1,154 @@
+"""Breakers: which are open, since when, and what drove them there?"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import pandas as pd
+import streamlit as st
+
+from fuseboard.conventions import BreakerState
+from fuseboard_dashboard import markup, tables, theme
+from fuseboard_dashboard.charts import breakers
+from fuseboard_dashboard.data import rows as rows_of
+from fuseboard_dashboard.pages.tool import RETRY_LINE
+from fuseboard_dashboard.refresh import PageFrame, show
+from fuseboard_dashboard.view import View, panel
+
+_COUNTS: Final = ("calls", "judged", "errors", "attempted", "retried")
+
+
+def page() -> None:
+    """Draw the page; breakers may have changed in a window without calls."""
+    question = "Which breakers are open, since when, and what drove them there?"
+    show(PageFrame("Breakers", question, _body, needs_calls=True))
+
+
+def _body(view: View) -> None:
+    with panel():
+        states = view.ask("page_breaker_states")
+        if not len(states):
+            words = (
+                "No breaker has ever changed its state: all are closed. A tool has a breaker if "
+                "its policy gives it one: fuseboard.tool(policy=Policy(breaker=Breaker()))."
+            )
+            st.html(markup.notice(words, theme.STATE_MARKS[BreakerState.CLOSED], "fb-all-closed"))
+            return
+        transitions = view.ask("page_breaker_transitions")
+        st.html(markup.stats(_headline(states, transitions)))
+        _timeline(view, states)
+    with panel("Now", "The worst state over all processes that have this breaker."):
+        st.html(_states(view, states))
+    with panel("Transitions in the window", "Newest first."):
+        _transitions(view, transitions)
+
+
+def _headline(states: pd.DataFrame, transitions: pd.DataFrame) -> list[markup.Stat]:
+    def number(*wanted: str) -> int:
+        return int(states["state"].isin(wanted).sum())
+
+    not_closed = number(BreakerState.OPEN, BreakerState.ISOLATED)
+    openings = int((transitions["to_state"] == BreakerState.OPEN).sum())
+    half, closed = number(BreakerState.HALF_OPEN), number(BreakerState.CLOSED)
+    unknown = number(theme.UNKNOWN_STATE)
+    return [
+        markup.Stat("open-breakers", "Open", str(not_closed), not_closed, "open or isolated",
+                    "bad" if not_closed else ""),
+        markup.Stat("half-open-breakers", "Half-open", str(half), half, "probing",
+                    "warn" if half else ""),
+        markup.Stat("closed-breakers", "Closed again", str(closed), closed, "changed before"),
+        markup.Stat("unknown-breakers", "Unknown", str(unknown), unknown, "process fell silent"),
+        markup.Stat("openings", "Openings", str(openings), openings, "in the window"),
+        markup.Stat("transitions", "Transitions", str(len(transitions)), len(transitions),
+                    "in the window"),
+    ]  # fmt: skip
+
+
+def _timeline(view: View, states: pd.DataFrame) -> None:
+    axis = view.axis()
+    timeline = view.ask("page_breaker_timeline")
+    worst_first = {name: place for place, name in enumerate(states["breaker"])}
+    busy = timeline.groupby("breaker")["state"].transform("count")
+    order = timeline.assign(
+        place=timeline["breaker"].map(worst_first), quiet=(busy < 2).astype(int)
+    )
+    timeline = order.sort_values(["quiet", "place", "breaker", "began"], kind="stable")
+    trend = view.buckets("page_trend", axis)
+    places = timeline[["tool", "region"]].drop_duplicates()
+    mine = trend.merge(places, on=["tool", "region"])
+    series = mine.groupby("bucket", as_index=False)[list(_COUNTS)].sum()
+    words = "Above: the state of each breaker. Below, on the same time axis: error and retry rate "
+    words += "of the tools behind them. Shaded or broken: no calls."
+    with panel("States over what drove them", words):
+        figure = breakers.states_above_rates(timeline, series, axis, RETRY_LINE)
+        st.plotly_chart(figure, key="breaker_states")
+        hidden = timeline["breaker"].nunique() - breakers.MAX_BREAKERS
+        if hidden > 0:
+            st.caption(f"{hidden} calmer breakers are not drawn; filter by tool or region.")
+
+
+def _states(view: View, states: pd.DataFrame) -> str:
+    headers = (("Breaker", False), ("State", False), ("For", True), ("Why", False),
+               ("Failure ratio", True), ("Class", False),
+               ("Processes not closed", True))  # fmt: skip
+    rows = []
+    for r in rows_of(states.head(100)):
+        mark = theme.mark(theme.STATE_MARKS, r.state)
+        own = view.filters.narrowed(tool=r.tool, region=r.region)
+        rows.append(
+            [
+                markup.link(markup.name(r.breaker), own.link("tool")),
+                markup.badge(mark),
+                view.ago(r.since_time),
+                markup.name(r.reason or theme.NOTHING),
+                theme.percent(r.failure_ratio),
+                _class(r.error_class),
+                f"{int(r.processes_not_closed)} of {int(r.processes)}",
+            ]
+        )
+    return markup.table(headers, rows)
+
+
+def _class(value: object) -> str:
+    if value is None or value != value:
+        return '<span class="fb-mute">–</span>'
+    return markup.badge(theme.mark(theme.CLASS_MARKS, value))
+
+
+def _transitions(view: View, frame: pd.DataFrame) -> None:
+    if not len(frame):
+        st.html('<div class="fb fb-quiet">No breaker changed its state in this window.</div>')
+        return
+    shown = tables.cut(frame)
+    st.dataframe(
+        pd.DataFrame(
+            {
+                "time": view.local(shown["time"]),
+                "breaker": shown["breaker"],
+                "from": tables.marked(shown["from_state"], theme.STATE_MARKS),
+                "to": tables.marked(shown["to_state"], theme.STATE_MARKS),
+                "reason": shown["reason"],
+                "ratio": shown["failure_ratio"] * 100,
+                "failures": shown["failures"],
+                "calls": shown["calls"],
+                "class": tables.marked(shown["error_class"], theme.CLASS_MARKS),
+                "service": shown["service"],
+                "trace": shown["trace_id"],
+            }
+        ),
+        hide_index=True, height=min(420, 44 + 36 * len(shown)), key="breaker_transitions",
+        column_config={
+            "time": st.column_config.DatetimeColumn(
+                f"Time ({view.zone_name})", format="HH:mm:ss.SSS", pinned=True, width=120),
+            "breaker": st.column_config.TextColumn("Breaker", width=220),
+            "from": st.column_config.TextColumn("From", width=105),
+            "to": st.column_config.TextColumn("To", width=105),
+            "reason": st.column_config.TextColumn("Reason", width=170),
+            "ratio": st.column_config.NumberColumn("Failure ratio (%)", format="%.1f", width=120),
+            "failures": st.column_config.NumberColumn("Failures", width=80),
+            "calls": st.column_config.NumberColumn("Calls", width=70),
+            "class": st.column_config.TextColumn("Class", width=130),
+            "service": st.column_config.TextColumn("Service", width=120),
+            "trace": st.column_config.TextColumn("Trace id", width=270),
+        },
+    )  # fmt: skip

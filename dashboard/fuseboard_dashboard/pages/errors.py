@@ -1,0 +1,189 @@
+"""Errors: which class, which tool, which region, which arguments?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from fuseboard_dashboard import markup, numbers, tables, theme
+from fuseboard_dashboard.charts import calls
+from fuseboard_dashboard.data import rows as rows_of
+from fuseboard_dashboard.refresh import PageFrame, show
+from fuseboard_dashboard.view import View, panel
+from fuseboard_dashboard.vocabulary import CLASS_MEANINGS
+
+MATRIX_ROWS = 100
+
+
+def page() -> None:
+    """Draw the page."""
+    show(PageFrame("Errors", "Which class, tool, region and arguments are failing?", _body))
+
+
+def _body(view: View) -> None:
+    with panel():
+        _head(view)
+    with panel("Faulty calls over time", "Every call that carries a class, handled or not."):
+        axis = view.axis()
+        outcomes = view.buckets("page_outcomes", axis)
+        if outcomes["error_class"].notna().any():
+            st.plotly_chart(calls.classes_over_time(outcomes, axis, 250), key="error_classes")
+        else:
+            st.html(markup.notice("No faulty call in this window.", theme.OUTCOME_MARKS["ok"],
+                                  "fb-all-good"))  # fmt: skip
+            return
+    words = "Faulty calls and their share of that tool's calls there. A cell leads to its calls."
+    with panel("Class × tool × region", words):
+        _matrix(view)
+    with panel("What the classes mean"):
+        st.html(_key())
+    left, right = st.columns([1.15, 1], gap="medium")
+    with left, panel("Classifiers and error types", "Who said so, and what it was."):
+        _kinds(view)
+    with right, panel("Argument hashes", "Equal arguments have equal hashes; no values are kept."):
+        _arguments(view)
+    with panel("Sample calls", "Newest faulty calls first."):
+        _samples(view)
+
+
+def _head(view: View) -> None:
+    row = view.totals()
+    before = view.before().totals()
+    share = theme.ratio(row["faults"], row["calls"])
+    items = [
+        numbers.calls(row, before),
+        markup.Stat("faults", "Faulty calls", theme.count(row["faults"]), row["faults"],
+                    f"{theme.percent(share)} of calls",
+                    hint="calls that carry an error class, handled or not"),
+        numbers.errors(row, before, view.filters),
+        markup.Stat("errors", "Errors", theme.count(row["errors"]), row["errors"],
+                    "without L1 input", hint="outcome error or rejected, without L1 input errors"),
+        markup.Stat("rejected", "Rejected", theme.count(row["rejected"]), row["rejected"],
+                    "no attempt made", hint="rejected by a breaker, limit or budget"),
+        numbers.degraded(row, view.filters),
+        markup.Stat("partials", "Partial", theme.count(row["partials"]), row["partials"],
+                    "live, incomplete", hint="live results with partial failures"),
+    ]  # fmt: skip
+    st.html(markup.stats(items))
+
+
+def _matrix(view: View) -> None:
+    frame = view.ask("page_error_matrix")
+    totals = frame.groupby(["tool", "region"], sort=False).agg(
+        faults=("faults", "sum"), calls=("calls", "first")
+    )
+    worst = totals.sort_values("faults", ascending=False)
+    cells = {(r.error_class, r.tool, r.region): r for r in rows_of(frame)}
+    classes = [c for c in theme.CLASS_MARKS if (frame["error_class"] == c).any()]
+    headers = [("Tool", False), ("Region", False), ("Calls", True)]
+    headers += [(f"{theme.CLASS_MARKS[c].symbol} {theme.CLASS_MARKS[c].label}", True)
+                for c in classes]  # fmt: skip
+    rows = []
+    for tool, region, calls_there in rows_of(
+        worst.reset_index()[["tool", "region", "calls"]].head(MATRIX_ROWS)
+    ):
+        own = view.filters.narrowed(tool=tool, region=region)
+        rows.append(
+            [
+                markup.link(markup.name(tool), own.link("tool")),
+                markup.name(region),
+                theme.count(calls_there),
+                *(_cell(view, c, tool, region, cells.get((c, tool, region))) for c in classes),
+            ]
+        )
+    st.html(markup.table(headers, rows))
+    if len(worst) > MATRIX_ROWS:
+        st.caption(f"The {MATRIX_ROWS} worst of {len(worst)} tools and regions.")
+
+
+def _cell(view: View, error_class: str, tool: str, region: str, row: Any) -> str:
+    if row is None:
+        return '<span class="fb-mute">·</span>'
+    mark = theme.CLASS_MARKS[error_class]
+    share = float(row.fault_ratio)
+    faults = float(row.faults)
+    strength = round(8 + 42 * min(1.0, share / 0.5))
+    own = view.filters.narrowed(tool=tool, region=region, error_class=error_class)
+    inner = (
+        f'<span class="fb-cell" style="--c:{mark.colour};--s:{strength}%" data-testid="fb-cell" '
+        f'data-class="{markup.esc(error_class)}" data-tool="{markup.esc(tool)}" '
+        f'data-region="{markup.esc(region)}" data-value="{faults!r}">'
+        f"{theme.count(faults)}<small>{theme.percent(share)}</small></span>"
+    )
+    return markup.link(inner, own.link("errors"))
+
+
+def _key() -> str:
+    parts = []
+    for value, meaning in CLASS_MEANINGS.items():
+        mark = theme.CLASS_MARKS[value]
+        parts.append(
+            f'<div style="--c:{mark.colour}">{markup.badge(mark)}'
+            f"<p><b>{markup.esc(meaning.meaning)}</b> {markup.esc(meaning.examples)}.</p>"
+            f"<p>{markup.esc(meaning.handling.capitalize())}. "
+            f"Who acts: {markup.esc(meaning.owner)}.</p></div>"
+        )
+    return f'<div class="fb fb-key">{"".join(parts)}</div>'
+
+
+def _kinds(view: View) -> None:
+    frame = view.ask("page_error_kinds")
+    headers = (("Class", False), ("Classifier", False), ("Error type", False), ("HTTP", True),
+               ("Calls", True), ("Tools", True), ("Last", True))  # fmt: skip
+    rows = [
+        [
+            markup.badge(theme.mark(theme.CLASS_MARKS, r.error_class)),
+            _text(r.classifier_id),
+            _text(r.error_type),
+            "" if pd.isna(r.http_status) else str(int(r.http_status)),
+            theme.count(r.faults),
+            str(r.tools),
+            view.clock(r.last_end),
+        ]
+        for r in rows_of(frame.head(30))
+    ]
+    st.html(markup.table(headers, rows))
+
+
+def _text(value: object) -> str:
+    if value is None or value != value:
+        return '<span class="fb-mute">–</span>'
+    return f'<span class="fb-mono">{markup.name(value)}</span>'
+
+
+def _arguments(view: View) -> None:
+    frame = view.ask("page_error_arguments")
+    if not len(frame):
+        st.html('<div class="fb fb-quiet">No faulty call carries an argument hash.</div>')
+        return
+    headers = (("Tool", False), ("Argument hash", False), ("Mostly", False), ("Faulty", True),
+               ("of its calls", True))  # fmt: skip
+    rows = []
+    for r in rows_of(frame.head(20)):
+        href = view.filters.narrowed(tool=r.tool).link("errors", [("hash", r.args_hash)])
+        hash_ = f'<span class="fb-mono">{markup.esc(markup.shorten(r.args_hash, 24))}</span>'
+        rows.append(
+            [
+                markup.name(r.tool),
+                markup.link(hash_, href),
+                markup.badge(theme.mark(theme.CLASS_MARKS, r.error_class)),
+                theme.count(r.faults),
+                theme.percent(r.fault_ratio),
+            ]
+        )
+    st.html(markup.table(headers, rows))
+
+
+def _samples(view: View) -> None:
+    wanted = st.query_params.get("hash")
+    if wanted is not None:
+        href = view.filters.link("errors")
+        note = f"Only calls with argument hash {markup.esc(markup.shorten(wanted, 40))}."
+        st.html(f'<div class="fb">{note} {markup.link("<u>Show all</u>", href)}</div>')
+    frame = view.ask("page_calls", kind="faults", args_hash=wanted, row_limit=tables.SAMPLE_ROWS)
+    if len(frame):
+        tables.sample_calls(view, frame, "error_calls")
+    else:
+        st.html('<div class="fb fb-quiet">No such call in this window.</div>')

@@ -1,0 +1,93 @@
+"""Latency: how slow, and where does the time go?"""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from fuseboard_dashboard import markup, numbers, tables, theme, thresholds
+from fuseboard_dashboard.charts import latency
+from fuseboard_dashboard.data import rows as rows_of
+from fuseboard_dashboard.refresh import PageFrame, show
+from fuseboard_dashboard.view import View, panel
+
+
+def page() -> None:
+    """Draw the page."""
+    show(PageFrame("Latency", "How slow, for whom, and where does the time go?", _body))
+
+
+def _body(view: View) -> None:
+    axis = view.axis()
+    with panel():
+        row = view.totals()
+        st.html(markup.stats(_headline(view, row)))
+    series = view.buckets("page_latency_series", axis)
+    if not len(series):
+        words = "No call of the chosen error classes in this window."
+        st.html(markup.notice(words, theme.SEVERITY_MARKS["info"], "fb-no-latency"))
+        return
+    left, right = st.columns(2, gap="medium")
+    with left, panel("Quantiles of calls", "Exact, per bucket; the slowest call is always there."):
+        figure = latency.quantiles_over_time(series, axis, thresholds.SLOW_SECONDS)
+        st.plotly_chart(figure, key="latency_quantiles")
+    with right, panel("Every call", "Brighter = more calls. Two humps mean two kinds of calls."):
+        cells = view.buckets("page_latency_heatmap", axis)
+        st.plotly_chart(latency.heatmap(cells, axis, 300), key="latency_heatmap")
+    frame = view.ask("page_latency")
+    words = "Calls include back-off, attempts do not: what lies between is waiting. Dashed: slow."
+    with panel("Tools: calls against attempts", words):
+        figure = latency.quantiles_by_tool(frame, thresholds.SLOW_SECONDS)
+        st.plotly_chart(figure, key="latency_tools")
+    with panel("Where a mean call's time goes"):
+        st.plotly_chart(latency.split_over_time(series, axis), key="latency_split")
+    with panel("By tool", "Exact quantiles over the window."):
+        _table(view, frame)
+    with panel("Slowest calls"):
+        calls = view.ask("page_calls", kind="slow", args_hash=None, row_limit=25)
+        tables.sample_calls(view, calls, "latency_calls")
+
+
+def _headline(view: View, row: dict[str, float]) -> list[markup.Stat]:
+    before = view.before().totals()
+    mean = theme.ratio(row["duration_total"], row["calls"])
+    attempt = theme.ratio(row["attempt_total"], row["calls"])
+    backoff = theme.ratio(row["backoff_total"], row["calls"])
+    return [
+        numbers.calls(row, before),
+        *(numbers.quantile(row, before, name, view.filters) for name in ("p50", "p95", "p99")),
+        markup.Stat("slowest", "Slowest", theme.seconds(row["slowest"]),
+                    None if theme.is_missing(row["slowest"]) else row["slowest"], "one call"),
+        markup.Stat("mean", "Mean call", theme.seconds(mean), mean, "back-off included"),
+        markup.Stat("mean-attempt", "Mean in attempts", theme.seconds(attempt), attempt,
+                    "per call"),
+        markup.Stat("mean-backoff", "Mean in back-off", theme.seconds(backoff), backoff,
+                    "per call"),
+    ]  # fmt: skip
+
+
+def _table(view: View, frame: pd.DataFrame) -> None:
+    headers = (("Tool", False), ("Calls", True), ("p50", True), ("p95", True), ("p99", True),
+               ("Slowest", True), ("Attempts", True), ("Attempt p50", True),
+               ("Attempt p95", True), ("Attempt p99", True), ("Mean back-off", True))  # fmt: skip
+    rows = []
+    for r in rows_of(frame.head(100)):
+        own = view.filters.narrowed(tool=r.tool)
+        slow = r.p99 > thresholds.SLOW_SECONDS
+        flag = f'<span style="color:{theme.RETRY_COLOUR}">▲</span> ' if slow else ""
+        rows.append(
+            [
+                markup.link(markup.name(r.tool), own.link("tool")),
+                theme.count(r.calls),
+                theme.seconds(r.p50),
+                theme.seconds(r.p95),
+                flag + theme.seconds(r.p99),
+                theme.seconds(r.slowest),
+                theme.count(r.attempts_made),
+                theme.seconds(r.attempt_p50),
+                theme.seconds(r.attempt_p95),
+                theme.seconds(r.attempt_p99),
+                theme.seconds(r.mean_backoff),
+            ]
+        )
+    st.html(markup.table(headers, rows))

@@ -1,0 +1,130 @@
+"""Retries: what do they cost, and do they help?"""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from fuseboard_dashboard import markup, tables, theme, thresholds
+from fuseboard_dashboard.charts import rates, retries
+from fuseboard_dashboard.data import rows as rows_of
+from fuseboard_dashboard.pages.tool import RETRY_LINE
+from fuseboard_dashboard.refresh import PageFrame, show
+from fuseboard_dashboard.theme import ratio
+from fuseboard_dashboard.view import View, panel
+
+_COUNTS = ("attempted", "retried", "attempts_made", "first_try", "succeeded", "recovered",
+           "exhausted", "backoff_total")  # fmt: skip
+
+
+def page() -> None:
+    """Draw the page."""
+    show(PageFrame("Retries", "What do retries cost, and do they help?", _body))
+
+
+def _body(view: View) -> None:
+    frame = view.ask("page_retries")
+    if not len(frame):
+        words = "No call in this window reached its tool, so there is nothing to retry."
+        st.html(markup.notice(words, theme.SEVERITY_MARKS["info"], "fb-no-attempts"))
+        return
+    with panel():
+        st.html(markup.stats(_headline(frame[list(_COUNTS)].sum())))
+    axis = view.axis()
+    series = view.buckets("page_series", axis)
+    left, right = st.columns(2, gap="medium")
+    with left, panel("Retry rate", "Calls with at least one retry, of those that made an attempt."):
+        figure = rates.rates_over_time(series, axis, (rates.RETRIES,), RETRY_LINE)
+        st.plotly_chart(figure, key="retry_rate")
+    with right, panel("Amplification", "Attempts per call: the load that retries add upstream."):
+        st.plotly_chart(retries.amplification_over_time(series, axis), key="retry_amplification")
+    by_tool = frame.groupby("tool", as_index=False)[list(_COUNTS)].sum()
+    by_tool = by_tool.sort_values("retried", ascending=False, kind="stable")
+    with left, panel("First try against final", "The way between is what retries won."):
+        st.plotly_chart(retries.first_and_final(by_tool.head(12)), key="retry_first_final")
+    with right, panel("What failed attempts were", "By their number within the call."):
+        faults = view.ask("page_attempt_faults")
+        if len(faults):
+            st.plotly_chart(retries.failures_by_attempt(faults, 320), key="retry_faults")
+        else:
+            st.html('<div class="fb fb-quiet">No attempt failed in this window.</div>')
+    _by_tool(view, by_tool)
+    with panel("Who retries most", "Per tool and region."):
+        _table(view, frame)
+    with panel("Sample calls", "Newest calls with a retry."):
+        calls = view.ask("page_calls", kind="retried", args_hash=None, row_limit=tables.SAMPLE_ROWS)
+        if len(calls):
+            tables.sample_calls(view, calls, "retry_calls")
+        else:
+            st.html('<div class="fb fb-quiet">No call was retried in this window.</div>')
+
+
+def _headline(total: pd.Series) -> list[markup.Stat]:
+    retry = ratio(total["retried"], total["attempted"])
+    first = ratio(total["first_try"], total["attempted"])
+    final = ratio(total["succeeded"], total["attempted"])
+    won = ratio(total["recovered"], total["retried"])
+    factor = ratio(total["attempts_made"], total["attempted"])
+    over = retry is not None and retry > thresholds.RETRY_RATIO
+    return [
+        markup.Stat("retry-ratio", "Retry rate", theme.percent(retry), retry,
+                    f"line at {thresholds.RETRY_RATIO:.0%}", "bad" if over else "",
+                    hint="calls with at least one retry / calls that made an attempt"),
+        markup.Stat("retried", "Retried calls", theme.count(total["retried"]), total["retried"],
+                    f"of {theme.count(total['attempted'])} attempted"),
+        markup.Stat("amplification", "Amplification", theme.factor(factor), factor,
+                    "attempts per call", hint="attempts / calls that made an attempt"),
+        markup.Stat("first-try-ratio", "First-try success", theme.percent(first), first,
+                    "before retries",
+                    hint="calls whose first attempt succeeded / calls that made an attempt"),
+        markup.Stat("final-ratio", "Final success", theme.percent(final), final, "after retries",
+                    hint="calls that ended ok or partial / calls that made an attempt"),
+        markup.Stat("recovered", "Recovered", theme.count(total["recovered"]), total["recovered"],
+                    f"{theme.percent(won)} of retried"),
+        markup.Stat("exhausted", "Not recovered", theme.count(total["exhausted"]),
+                    total["exhausted"], "error or degraded"),
+        markup.Stat("backoff-seconds", "Time in back-off", theme.seconds(total["backoff_total"]),
+                    total["backoff_total"], "waited in all"),
+    ]  # fmt: skip
+
+
+def _by_tool(view: View, by_tool: pd.DataFrame) -> None:
+    trend = view.buckets("page_trend", view.axis())
+    names = by_tool[by_tool["retried"] > 0]["tool"].head(6)
+    if len(names) < 2:
+        return
+    frames = {
+        name: trend[trend["tool"] == name]
+        .groupby("bucket", as_index=False)[["attempted", "retried"]]
+        .sum()
+        for name in names
+    }
+    with panel("Retry rate by tool", "The six tools with the most retried calls."):
+        figure = rates.lines_by_name(frames, view.axis(), rates.RETRIES, RETRY_LINE)
+        st.plotly_chart(figure, key="retry_by_tool")
+
+
+def _table(view: View, frame: pd.DataFrame) -> None:
+    headers = (("Tool", False), ("Region", False), ("Attempted", True), ("Retry rate", True),
+               ("Amplification", True), ("First try", True), ("Final", True), ("Recovered", True),
+               ("Not recovered", True), ("Back-off", True))  # fmt: skip
+    rows = []
+    for r in rows_of(frame.head(100)):
+        own = view.filters.narrowed(tool=r.tool, region=r.region)
+        is_over = r.retry_ratio > thresholds.RETRY_RATIO
+        flag = f'<span style="color:{theme.RETRY_COLOUR}">▲</span> ' if is_over else ""
+        rows.append(
+            [
+                markup.link(markup.name(r.tool), own.link("tool")),
+                markup.name(r.region),
+                theme.count(r.attempted),
+                flag + theme.percent(r.retry_ratio),
+                theme.factor(r.amplification),
+                theme.percent(ratio(r.first_try, r.attempted)),
+                theme.percent(ratio(r.succeeded, r.attempted)),
+                theme.count(r.recovered),
+                theme.count(r.exhausted),
+                theme.seconds(r.backoff_total),
+            ]
+        )
+    st.html(markup.table(headers, rows))

@@ -1,0 +1,131 @@
+"""Tool: one tool in depth."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+import pandas as pd
+import streamlit as st
+
+from fuseboard_dashboard import markup, numbers, sidebar, tables, theme, thresholds
+from fuseboard_dashboard.charts import calls, latency, rates
+from fuseboard_dashboard.refresh import PageFrame, show
+from fuseboard_dashboard.trouble import Fuse, fuses
+from fuseboard_dashboard.view import View, panel
+
+_PICK: Final = "fb_pick"
+KINDS: Final = {"all": "Newest", "faults": "Faulty", "retried": "Retried", "slow": "Slowest"}
+RETRY_LINE: Final = (thresholds.RETRY_RATIO, f"retry line {thresholds.RETRY_RATIO:.0%}")
+
+
+def page() -> None:
+    """Draw the page; where not exactly one tool is filtered for, let the viewer pick one."""
+    chosen = sidebar.chosen()
+    options = list(chosen.tools or sidebar.known_values().tools or ())
+    if len(chosen.tools) != 1 and options:
+        st.selectbox(
+            "Tool", options, index=None, key=_PICK, on_change=sidebar.choose_tool, args=(_PICK,),
+            placeholder="Choose a tool", format_func=lambda name: markup.shorten(name, 80),
+        )  # fmt: skip
+    show(PageFrame("Tool", "How is this one tool doing, where, and since when?", _body))
+
+
+def _body(view: View) -> None:
+    tool = view.filters.tools[0] if len(view.filters.tools) == 1 else _most_troubled(view)
+    if tool is None:
+        st.html('<div class="fb fb-quiet">No tool has calls in this window.</div>')
+        return
+    if len(view.filters.tools) != 1:
+        words = f"Showing {markup.shorten(tool)}, the most troubled tool of this window."
+        st.html(markup.notice(words, theme.SEVERITY_MARKS["info"], "fb-auto-tool"))
+    own = view.with_filters(replace(view.filters, tools=(tool,)))
+    with panel():
+        _head(own, tool)
+    with panel():
+        _charts(own)
+    with panel("Regions and breakers", "The same tool, place by place."):
+        _regions(own)
+    with panel("Sample calls"):
+        _samples(own)
+
+
+def _most_troubled(view: View) -> str | None:
+    found = fuses(view.ask("page_tools"), view.ask("page_breaker_states"))
+    return found[0].tool if found else None
+
+
+def _head(view: View, tool: str) -> None:
+    row = view.totals()
+    before = view.before().totals()
+    st.html(f'<div class="fb fb-section"><h2 data-testid="fb-tool">{markup.name(tool)}</h2></div>')
+    st.html(
+        markup.stats(
+            [
+                numbers.calls(row, before),
+                numbers.errors(row, before, view.filters),
+                numbers.retries(row, before, view.filters),
+                numbers.amplified(row, view.filters),
+                numbers.degraded(row, view.filters),
+                *(numbers.quantile(row, before, q, view.filters) for q in ("p50", "p95", "p99")),
+            ]
+        )
+    )
+
+
+def _charts(view: View) -> None:
+    axis = view.axis()
+    outcomes = view.buckets("page_outcomes", axis)
+    series = view.buckets("page_series", axis)
+    left, right = st.columns(2, gap="medium")
+    with left:
+        with panel("Calls by outcome"):
+            st.plotly_chart(calls.outcomes_over_time(outcomes, axis), key="tool_outcomes")
+        with panel("Error and retry rate", "Shaded: no calls. A line at 0 %: calls, all good."):
+            figure = rates.rates_over_time(series, axis, (rates.ERRORS, rates.RETRIES), RETRY_LINE)
+            st.plotly_chart(figure, key="tool_rates")
+    with right:
+        with panel("Faulty calls by class"):
+            if outcomes["error_class"].notna().any():
+                st.plotly_chart(calls.classes_over_time(outcomes, axis), key="tool_classes")
+            else:
+                st.html('<div class="fb fb-quiet">No faulty call in this window.</div>')
+        with panel("Latency of calls", "Exact quantiles; back-off included."):
+            figure = latency.quantiles_over_time(series, axis, thresholds.SLOW_SECONDS, 260)
+            st.plotly_chart(figure, key="tool_latency")
+
+
+def _regions(view: View) -> None:
+    found = fuses(view.ask("page_tools"), view.ask("page_breaker_states"))
+    headers = (("Region", False), ("Breaker", False), ("Calls", True), ("Error rate", True),
+               ("Retry rate", True), ("Degraded", True), ("p99", True))  # fmt: skip
+    st.html(markup.table(headers, [_region_row(view, fuse) for fuse in found[: tables.MAX_ROWS]]))
+
+
+def _region_row(view: View, fuse: Fuse) -> list[str]:
+    mark = theme.mark(theme.STATE_MARKS, fuse.state)
+    own = view.filters.narrowed(region=fuse.region)
+    since = "" if fuse.since is None else f' <span class="fb-quiet">{view.ago(fuse.since)}</span>'
+    return [
+        markup.link(markup.name(fuse.region), own.link("tool")),
+        markup.link(markup.badge(mark), own.link("breakers")) + since,
+        theme.count(fuse.calls),
+        markup.link(theme.percent(fuse.error_ratio), own.link("errors")),
+        markup.link(theme.percent(fuse.retry_ratio), own.link("retries")),
+        theme.percent(fuse.degraded_ratio),
+        markup.link(theme.seconds(fuse.p99), own.link("latency")),
+    ]
+
+
+def _samples(view: View) -> None:
+    kind = st.segmented_control(
+        "Which calls", list(KINDS), default="all", format_func=KINDS.__getitem__, key="tool_kind",
+        label_visibility="collapsed",
+    )  # fmt: skip
+    frame: pd.DataFrame = view.ask(
+        "page_calls", kind=kind or "all", args_hash=None, row_limit=tables.SAMPLE_ROWS
+    )
+    if len(frame):
+        tables.sample_calls(view, frame, "tool_calls")
+    else:
+        st.html('<div class="fb fb-quiet">No such call in this window.</div>')

@@ -1,0 +1,58 @@
+"""The frame of every page: heading, empty states, and the refresh that keeps it alive."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import streamlit as st
+
+from fuseboard_dashboard import empty, markup, sidebar
+from fuseboard_dashboard.view import View, panel
+
+
+@dataclass(frozen=True, slots=True)
+class PageFrame:
+    """What a page says of itself.
+
+    Attributes:
+        title: Heading.
+        question: The question it answers, in the on-call's words.
+        body: Draws everything below.
+        needs_calls: Whether it is pointless without calls in the window.
+    """
+
+    title: str
+    question: str
+    body: Callable[[View], None]
+    needs_calls: bool = True
+
+
+def show(frame: PageFrame) -> None:
+    """Draw a page now and again at every refresh; a paused page is drawn once.
+
+    Streamlit folds refreshes that come while one is running into one, so none pile up.
+    """
+    now = sidebar.chosen()
+    every = now.refresh_seconds if now.is_live else None
+    st.fragment(_refresh, run_every=every)(frame)
+
+
+def _refresh(frame: PageFrame) -> None:
+    head = st.container()
+    view = View.now(sidebar.chosen())
+    with panel():
+        if not frame.needs_calls or _has_calls(view):
+            frame.body(view)
+    with head:
+        st.html(markup.heading(frame.title, frame.question, view.stamp()))
+
+
+def _has_calls(view: View) -> bool:
+    if view.ask("page_totals")["calls"][0] > 0:
+        return True
+    if view.ask("page_store")["calls"][0] == 0:
+        empty.first_run(view.source)
+        return False
+    empty.no_match(view)
+    return False

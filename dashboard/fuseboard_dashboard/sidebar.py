@@ -1,0 +1,175 @@
+"""The sidebar: pages and filters, kept equal to the URL."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, timedelta
+from typing import Final
+
+import streamlit as st
+from streamlit.navigation.page import Page
+
+from fuseboard.conventions import ErrorClass
+from fuseboard_dashboard import filters, markup, source, theme
+from fuseboard_dashboard.data import CACHE
+from fuseboard_dashboard.filters import DEFAULT_RANGE, PRESETS, Filters, Known, rfc3339
+
+FACET_DAYS: Final = 30
+_RANGE, _LIVE, _TO = "fb_range", "fb_live", "fb_to"
+_TOOLS, _CLASSES, _REGIONS = "fb_tools", "fb_classes", "fb_regions"
+_WRITTEN, _NOTICES = "fb_written", "fb_notices"
+
+
+def chosen() -> Filters:
+    """Return the filters of this session, also from inside a fragment."""
+    state = st.session_state
+    return Filters(
+        range=state.get(_RANGE) or DEFAULT_RANGE,
+        to=state.get(_TO),
+        tools=tuple(state.get(_TOOLS, ())),
+        classes=tuple(state.get(_CLASSES, ())),
+        regions=tuple(state.get(_REGIONS, ())),
+    )
+
+
+def choose_tool(key: str) -> None:
+    """Make the value of the widget ``key`` the only chosen tool; for callbacks."""
+    st.session_state[_TOOLS] = [st.session_state[key]]
+
+
+def reset() -> None:
+    """Forget every filter; for callbacks."""
+    _store(Filters())
+
+
+def known_values() -> Known:
+    """Return the tools and regions of the last 30 days; anything goes if the store is away."""
+    now = source.current().clock()
+    until = now.replace(second=0, microsecond=0) + timedelta(minutes=1)
+    window = {"since": rfc3339(until - timedelta(days=FACET_DAYS)), "until": rfc3339(until)}
+    try:
+        answer = CACHE.ask(source.current().reader, "page_facets", window, source.current().clock)
+    except Exception:  # filters must not take the page down; its panels say what is wrong
+        return Known()
+    rows = answer.table.to_pylist()
+    return Known(
+        tools=tuple(row["value"] for row in rows if row["facet"] == "tool"),
+        regions=tuple(row["value"] for row in rows if row["facet"] == "region"),
+    )
+
+
+def draw(pages: Sequence[Page]) -> None:
+    """Draw pages and filters, and bring the URL up to date.
+
+    Args:
+        pages: In the order of the menu.
+    """
+    known = known_values()
+    _read_url(known)
+    with st.sidebar:
+        st.html(markup.brand())
+        menu = st.container(gap="xxsmall")
+        _draw_filters(known)
+    now = chosen()
+    _write_url(now)
+    with menu:
+        for page in pages:
+            st.page_link(page, query_params=now.pairs() or None)
+    for words in st.session_state.get(_NOTICES, ()):
+        shown = f"Ignored in the address: {words}"
+        st.html(markup.notice(shown, theme.SEVERITY_MARKS["info"], "fb-notice"))
+
+
+def _draw_filters(known: Known) -> None:
+    st.selectbox(
+        "Time", list(PRESETS), key=_RANGE, format_func=lambda key: PRESETS[key][0],
+        on_change=_touched,
+    )  # fmt: skip
+    st.toggle(
+        "Live", key=_LIVE, on_change=_live_changed,
+        help="On: follows the clock and refreshes itself. Off: the window stays where it is, "
+        "and a link to this page shows exactly the same numbers.",
+    )  # fmt: skip
+    tools, regions = known.tools or (), known.regions or ()
+    picks = (
+        (_TOOLS, "Tool", "All tools", tools),
+        (_CLASSES, "Error class", "All classes", tuple(c.value for c in ErrorClass)),
+        (_REGIONS, "Region", "All regions", regions),
+    )
+    for key, title, placeholder, options in picks:
+        st.multiselect(
+            title, list(dict.fromkeys([*options, *st.session_state.get(key, ())])), key=key,
+            placeholder=placeholder, format_func=_option, on_change=_touched,
+            max_selections=filters.MAX_CHOICES,
+        )  # fmt: skip
+    if st.session_state[_CLASSES]:
+        st.caption("Rates count only faults of these classes, out of all calls.")
+    st.button(
+        "Reset filters", on_click=reset, disabled=chosen() == Filters(), width="stretch",
+        icon=":material/filter_alt_off:",
+    )  # fmt: skip
+
+
+def _option(value: str) -> str:
+    mark = theme.CLASS_MARKS.get(value)
+    return f"{mark.symbol} {mark.label}" if mark else markup.shorten(value, 48)
+
+
+def _touched() -> None:
+    st.session_state[_NOTICES] = []
+
+
+def _live_changed() -> None:
+    _touched()
+    if st.session_state[_LIVE]:
+        st.session_state[_TO] = None
+    else:
+        live = chosen()
+        st.session_state[_TO] = live.window(source.current().clock()).until.astimezone(UTC)
+
+
+def _store(now: Filters) -> None:
+    state = st.session_state
+    state[_RANGE], state[_TO], state[_LIVE] = now.range, now.to, now.is_live
+    state[_TOOLS], state[_CLASSES] = list(now.tools), list(now.classes)
+    state[_REGIONS] = list(now.regions)
+    state[_NOTICES] = []
+
+
+def _raw() -> dict[str, list[str]]:
+    return {name: st.query_params.get_all(name) for name in st.query_params}
+
+
+def _own(raw: dict[str, list[str]]) -> list[tuple[str, str]]:
+    """Return the parameters that aren't a page's own, as pairs in a fixed order."""
+    order = (filters.RANGE, filters.TO, filters.TOOL, filters.CLASS, filters.REGION)
+    names = [
+        *(n for n in order if n in raw),
+        *sorted(set(raw) - {*order, *filters.PAGE_PARAMETERS}),
+    ]
+    return [(name, value) for name in names for value in raw[name]]
+
+
+def _read_url(known: Known) -> None:
+    """Take filters from the URL where it isn't what this session wrote there itself.
+
+    A URL without any filter on a session that has some comes from a bare link: filters stay.
+    """
+    in_url = _own(_raw())
+    written = st.session_state.get(_WRITTEN)
+    if written is None or (in_url and in_url != written):
+        now, notices = filters.parse(_raw(), known)
+        _store(now)
+        st.session_state[_NOTICES] = notices
+
+
+def _write_url(now: Filters) -> None:
+    raw = _raw()
+    wanted = now.pairs()
+    if _own(raw) != wanted:
+        grouped: dict[str, list[str]] = {}
+        for name, value in wanted:
+            grouped.setdefault(name, []).append(value)
+        grouped |= {name: raw[name] for name in filters.PAGE_PARAMETERS if name in raw}
+        st.query_params.from_dict(grouped)
+    st.session_state[_WRITTEN] = wanted

@@ -1,0 +1,82 @@
+"""Tables that several pages show: single calls, and labels for their cells."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import pandas as pd
+import streamlit as st
+
+from fuseboard_dashboard import theme
+from fuseboard_dashboard.view import View
+
+MAX_ROWS: Final = 1000
+SAMPLE_ROWS: Final = 100
+
+
+def marked(values: pd.Series, family: dict[str, theme.Mark]) -> pd.Series:
+    """Return symbol and label for each value of a family; absent stays empty."""
+
+    def words(value: object) -> str:
+        if value is None or value != value:
+            return ""
+        found = theme.mark(family, value)
+        return f"{found.symbol} {found.label}"
+
+    return values.map(words)
+
+
+def sample_calls(view: View, frame: pd.DataFrame, key: str) -> None:
+    """Draw rows of ``page_calls``, newest first as they come.
+
+    Args:
+        view: For the zone.
+        frame: The rows.
+        key: Unique on the page.
+    """
+    shown = pd.DataFrame(
+        {
+            "time": view.local(frame["end"]),
+            "tool": frame["tool"],
+            "region": frame["region"],
+            "outcome": marked(frame["outcome"], theme.OUTCOME_MARKS),
+            "class": marked(frame["error_class"], theme.CLASS_MARKS),
+            "error": frame["error_type"],
+            "status": frame["http_status"],
+            "attempts": frame["attempts"],
+            "duration": frame["duration_seconds"],
+            "backoff": frame["backoff_seconds"],
+            "decided": frame["layer"],
+            "classifier": frame["classifier_id"],
+            "message": frame["error_message"],
+            "arguments": frame["args_hash"],
+            "trace": frame["trace_id"],
+        }
+    )
+    drop = [c for c in ("error", "status", "class", "message") if shown[c].isna().all()]
+    st.dataframe(
+        shown.drop(columns=drop), hide_index=True, height=min(420, 44 + 36 * len(shown)), key=key,
+        column_config={
+            "time": st.column_config.DatetimeColumn(
+                f"Ended ({view.zone_name})", format="HH:mm:ss.SSS", pinned=True, width=120),
+            "tool": st.column_config.TextColumn("Tool", width=130),
+            "region": st.column_config.TextColumn("Region", width=105),
+            "outcome": st.column_config.TextColumn("Outcome", width=105),
+            "class": st.column_config.TextColumn("Class", width=125),
+            "error": st.column_config.TextColumn("Error type", width=150),
+            "status": st.column_config.NumberColumn("HTTP", width=60, format="%d"),
+            "attempts": st.column_config.NumberColumn("Attempts", width=78),
+            "duration": st.column_config.NumberColumn("Duration (s)", format="%.3f", width=100),
+            "backoff": st.column_config.NumberColumn("Back-off (s)", format="%.3f", width=100),
+            "decided": st.column_config.TextColumn("Decided by", width=95),
+            "classifier": st.column_config.TextColumn("Classifier", width=150),
+            "message": st.column_config.TextColumn("Message", width=260),
+            "arguments": st.column_config.TextColumn("Argument hash", width=165),
+            "trace": st.column_config.TextColumn("Trace id", width=270),
+        },
+    )  # fmt: skip
+
+
+def cut(frame: pd.DataFrame, rows: int = MAX_ROWS) -> pd.DataFrame:
+    """Return at most ``rows`` rows; more would freeze the browser."""
+    return frame.head(rows)

@@ -1,0 +1,189 @@
+"""What one refresh of a page sees: filters, window, zone, and the answers of the store."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta, tzinfo
+from typing import Final
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import pandas as pd
+import streamlit as st
+
+from fuseboard_collector.errors import StoreError
+from fuseboard_dashboard import markup, source, theme
+from fuseboard_dashboard.charts.base import TimeAxis
+from fuseboard_dashboard.data import CACHE, record
+from fuseboard_dashboard.filters import Filters, Window, rfc3339
+from fuseboard_dashboard.source import Source
+
+logger = logging.getLogger("fuseboard.dashboard")
+
+_WINDOW: Final = ("since", "until")
+_NAMES: Final = ("tools", "regions")
+_ALL: Final = (*_WINDOW, *_NAMES, "classes")
+_BUCKETED: Final = (*_ALL, "bucket_us")
+
+QUERY_PARAMETERS: Final[dict[str, tuple[str, ...]]] = {
+    "page_alert_history": _WINDOW,
+    "page_alerts_now": ("until",),
+    "page_attempt_faults": _ALL,
+    "page_breaker_states": ("until", *_NAMES),
+    "page_breaker_timeline": (*_WINDOW, *_NAMES),
+    "page_breaker_transitions": (*_WINDOW, *_NAMES),
+    "page_calls": (*_ALL, "kind", "args_hash", "row_limit"),
+    "page_error_arguments": _ALL,
+    "page_error_kinds": _ALL,
+    "page_error_matrix": _ALL,
+    "page_facets": _WINDOW,
+    "page_latency": _ALL,
+    "page_latency_heatmap": _BUCKETED,
+    "page_latency_series": _BUCKETED,
+    "page_outcomes": _BUCKETED,
+    "page_retries": (*_WINDOW, *_NAMES),
+    "page_series": _BUCKETED,
+    "page_store": (),
+    "page_tools": _ALL,
+    "page_totals": _ALL,
+    "page_trend": _BUCKETED,
+}
+"""The parameters of each page query: a query takes exactly its own."""
+
+
+@dataclass(frozen=True)
+class View:
+    """One refresh of one page.
+
+    Attributes:
+        source: Where answers come from.
+        filters: What the viewer chose.
+        window: The time the page is about.
+        zone: The viewer's zone.
+        zone_name: Its name as shown.
+        read_times: When the store was asked, for each answer so far.
+    """
+
+    source: Source
+    filters: Filters
+    window: Window
+    zone: tzinfo
+    zone_name: str
+    read_times: list[datetime] = field(default_factory=list)
+
+    @classmethod
+    def now(cls, filters: Filters) -> View:
+        """Return the view of this moment for the current session."""
+        of = source.current()
+        zone, zone_name = viewer_zone()
+        return cls(of, filters, filters.window(of.clock()), zone, zone_name)
+
+    def ask(self, name: str, **extra: object) -> pd.DataFrame:
+        """Return the rows of a page query under the filters.
+
+        Args:
+            name: A key of ``QUERY_PARAMETERS``.
+            extra: Parameters beyond the filters, or instead of them.
+        """
+        values = self.filters.parameters(self.window) | extra
+        parameters = {key: values[key] for key in QUERY_PARAMETERS[name]}
+        answer = CACHE.ask(self.source.reader, name, parameters, self.source.clock)
+        self.read_times.append(answer.read_at)
+        return answer.frame()
+
+    def totals(self) -> dict[str, float]:
+        """Return the row of ``page_totals``: the window in numbers."""
+        return record(self.ask("page_totals"))
+
+    def axis(self, most: int = 120) -> TimeAxis:
+        """Return the time axis of the window in at most ``most`` buckets."""
+        width = self.window.bucket_seconds(most)
+        return TimeAxis(self.window, width, self.zone, self.zone_name)
+
+    def buckets(self, name: str, axis: TimeAxis, **extra: object) -> pd.DataFrame:
+        """Return the rows of a bucketed query in the buckets of ``axis``."""
+        return self.ask(name, bucket_us=axis.bucket_seconds * 1_000_000, **extra)
+
+    def with_filters(self, filters: Filters) -> View:
+        """Return the same moment under other filters."""
+        return replace(self, filters=filters)
+
+    def before(self) -> View:
+        """Return the window just before, to tell what changed."""
+        return replace(self, window=self.window.previous())
+
+    def local(self, times: pd.Series) -> pd.Series:
+        """Turn a column of UTC times into wall times of the viewer."""
+        aware: pd.Series = times.dt.tz_localize(UTC).dt.tz_convert(self.zone)
+        local: pd.Series = aware.dt.tz_localize(None)
+        return local
+
+    def clock(self, moment: datetime | None) -> str:
+        """Format a UTC moment as the viewer's time of day, with the date if it isn't today's."""
+        if moment is None or pd.isna(moment):
+            return theme.NOTHING
+        aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+        local = aware.astimezone(self.zone)
+        is_today = local.date() == self.window.until.astimezone(self.zone).date()
+        return local.strftime("%H:%M:%S" if is_today else "%d %b %H:%M:%S")
+
+    def ago(self, moment: datetime | None) -> str:
+        """Format how long before the window's end a UTC moment was."""
+        if moment is None or pd.isna(moment):
+            return theme.NOTHING
+        aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+        return theme.span(max(self.window.until - aware, timedelta(0)))
+
+    def stamp(self) -> str:
+        """Return the markup that says when the data were read and which window they cover."""
+        read_at = min(self.read_times, default=self.source.clock())
+        state = "is-live" if self.filters.is_live else "is-still"
+        words = f"data as of {theme.clock_time(read_at, self.zone)}"
+        since, until = self.window.since, self.window.until
+        return (
+            f'<span data-testid="fb-window" data-since="{rfc3339(since)}" '
+            f'data-until="{rfc3339(until)}"><span class="fb-dot {state}"></span>'
+            f"{'Live' if self.filters.is_live else 'Paused'} · "
+            f"{markup.esc(self.clock(since))} – {markup.esc(self.clock(until))} "
+            f"{markup.esc(self.zone_name)} · {markup.esc(words)}</span>"
+        )
+
+
+def viewer_zone() -> tuple[tzinfo, str]:
+    """Return the zone of the viewer's browser and its name; UTC where it isn't known."""
+    name = st.context.timezone
+    if not name:
+        return UTC, "UTC"
+    try:
+        return ZoneInfo(name), name
+    except (ZoneInfoNotFoundError, ValueError):
+        return UTC, "UTC"
+
+
+@contextmanager
+def panel(title: str = "", words: str = "") -> Iterator[None]:
+    """Draw a panel; a fault inside is shown in its place, the rest of the page goes on.
+
+    Args:
+        title: Its heading; empty = none.
+        words: One line below the heading.
+    """
+    if title:
+        st.html(markup.section(title, words))
+    try:
+        yield
+    except Exception as fault:  # the next refresh tries again
+        logger.warning("panel %r could not be drawn", title or "untitled", exc_info=True)
+        st.html(markup.notice(_explain(fault), theme.SEVERITY_MARKS["warning"], "fb-problem"))
+
+
+def _explain(fault: Exception) -> str:
+    if isinstance(fault, StoreError):
+        return f"The store did not answer: {fault} The next refresh tries again."
+    kind = type(fault).__name__
+    return (
+        f"This panel could not be drawn ({kind}: {fault}). The next refresh tries again; "
+        "if it stays, the server's log has the details."
+    )

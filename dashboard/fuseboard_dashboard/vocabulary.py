@@ -1,0 +1,65 @@
+"""What classes, outcomes and breaker states mean, in words for the person on call."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from fuseboard.conventions import ErrorClass
+
+
+@dataclass(frozen=True, slots=True)
+class ClassMeaning:
+    """One error class, explained.
+
+    Attributes:
+        meaning: What happened.
+        examples: What it looks like.
+        handling: What the shim does about it.
+        owner: Who has to act.
+    """
+
+    meaning: str
+    examples: str
+    handling: str
+    owner: str
+
+
+CLASS_MEANINGS: Final[dict[str, ClassMeaning]] = {
+    ErrorClass.L1_INPUT: ClassMeaning(
+        "The request itself is wrong.",
+        "schema or argument errors, 400, 404, 409, 422, context too long, unknown tool",
+        "never retried as it is; goes back to the model; not in the error rate",
+        "agent engineer",
+    ),
+    ErrorClass.L2_ACCESS: ClassMeaning(
+        "Identity, permission, quota or billing.",
+        "401, 402, 403, expired key, used-up quota",
+        "fails at once",
+        "owner of the credential",
+    ),
+    ErrorClass.L3_TRANSIENT: ClassMeaning(
+        "Expected to pass by itself.",
+        "time-outs, resets, refused connections, 429, 500, 502, 503, 504",
+        "retried with jitter; counts for the breaker",
+        "nobody, until it lasts",
+    ),
+    ErrorClass.L4_PERSISTENT: ClassMeaning(
+        "Broken until somebody fixes it.",
+        "unknown host, certificate errors, 410, 501, defects in the tool",
+        "falls back; counts for the breaker",
+        "tool owner",
+    ),
+    ErrorClass.L5_SEMANTIC: ClassMeaning(
+        "Answered, but unusable.",
+        "empty 200, broken contract, malformed JSON, partial failure, isError",
+        "by the tool's policy, with feedback to the model",
+        "agent engineer and tool owner",
+    ),
+    ErrorClass.UNCLASSIFIED: ClassMeaning(
+        "No classifier knew it.",
+        "a number to drive to zero: register a classifier for it",
+        "not retried; counts for the breaker",
+        "whoever runs fuseboard",
+    ),
+}
