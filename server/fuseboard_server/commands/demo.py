@@ -15,8 +15,16 @@ from fuseboard_server.settings import DEFAULT_OTLP_HTTP_PORT, DEFAULT_UI_PORT
 @click.option(
     "--data", type=FOLDER, help="Data folder to fill and keep  [default: removed at the end]"
 )
-@click.option("--ui-port", type=PORT, default=DEFAULT_UI_PORT, show_default=True)
-@click.option("--otlp-http-port", type=PORT, default=DEFAULT_OTLP_HTTP_PORT, show_default=True)
+@click.option(
+    "--ui-port", type=PORT, default=DEFAULT_UI_PORT, show_default=True, help="Dashboard; 0: any."
+)
+@click.option(
+    "--otlp-http-port",
+    type=PORT,
+    default=DEFAULT_OTLP_HTTP_PORT,
+    show_default=True,
+    help="OTLP/HTTP and the read API; 0: any.",
+)
 @click.option("--metrics-port", type=PORT, help="Let the agent offer /metrics there  [default: no]")
 @click.option(
     "--speed",

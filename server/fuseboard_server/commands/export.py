@@ -23,7 +23,14 @@ FORMATS = ("jsonl", "csv", "parquet")
 @click.option("--collector", type=HttpUrl(), help="Address of a running server, for its data.")
 @click.option("--data", type=FOLDER, help="Data folder, whether a server runs on it or not.")
 @click.option("--since", type=Duration(), help="Only what ended in the last, for example, 1h.")
-@click.option("--format", "form", type=click.Choice(FORMATS), default="jsonl", show_default=True)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(FORMATS),
+    default="jsonl",
+    show_default=True,
+    help="How to write records.",
+)
 @click.option(
     "--output",
     "-o",

@@ -1,0 +1,47 @@
+"""Programs from outside that some tests drive. Missing, they skip; under CI=true they fail."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+
+def _find(package: str, *names: str) -> Path:
+    for name in names:
+        found = shutil.which(name)
+        if found:
+            return Path(found)
+    message = (
+        f"{' or '.join(names)} not found: install Debian's package {package} "
+        f"(apt-get install {package}); `make test` does so when run as root"
+    )
+    if os.environ.get("CI") == "true":
+        pytest.fail(message, pytrace=False)
+    pytest.skip(message)
+
+
+@pytest.fixture(scope="session")
+def prometheus_binary() -> Path:
+    """Path of Prometheus itself."""
+    return _find("prometheus", "prometheus")
+
+
+@pytest.fixture(scope="session")
+def promtool() -> Path:
+    """Path of promtool, which checks and tests rules."""
+    return _find("prometheus", "promtool")
+
+
+@pytest.fixture(scope="session")
+def alertmanager_binary() -> Path:
+    """Path of Alertmanager, under Debian's name or upstream's."""
+    return _find("prometheus-alertmanager", "prometheus-alertmanager", "alertmanager")
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Path:
+    """Path of Chromium."""
+    return _find("chromium", "chromium", "chromium-browser")

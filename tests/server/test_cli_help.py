@@ -1,0 +1,80 @@
+"""The command line explains itself and refuses what can't work, with the way out."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from fuseboard_server.cli import COMMANDS, root
+from fuseboard_server.exits import Exit
+
+
+def run(*arguments: str) -> tuple[int, str]:
+    result = CliRunner().invoke(root, list(arguments), prog_name="fuseboard")
+    return result.exit_code, result.output
+
+
+def test_version() -> None:
+    assert run("--version") == (0, f"fuseboard, version {version('fuseboard')}\n")
+
+
+def test_help_lists_every_command_and_every_exit_code() -> None:
+    code, text = run("--help")
+    assert code == 0
+    for name, (_, line) in COMMANDS.items():
+        assert name in text
+        assert line in text
+    for exit_code in Exit:
+        assert f"  {int(exit_code)}  " in text
+
+
+@pytest.mark.parametrize("name", sorted(COMMANDS))
+def test_each_command_has_help_that_describes_every_option(name: str) -> None:
+    command = root.get_command(None, name)  # type: ignore[arg-type]
+    assert command is not None
+    commands = [command, *getattr(command, "commands", {}).values()]
+    assert all(one.help for one in commands)
+    code, text = run(name, "--help")
+    assert code == 0
+    assert "Usage: fuseboard" in text
+    for option in (one for each in commands for one in each.params):
+        if isinstance(option, click.Option) and not option.hidden:
+            assert option.help, option.name
+    for option in command.params:
+        if isinstance(option, click.Option) and not option.hidden:
+            assert max(option.opts, key=len) in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["nonsense"], ["nonsense", "No such command"]),
+        (["serve", "--ui-port", "70000"], ["70000", "65535"]),
+        (["serve", "--ui-port", "9", "--otlp-http-port", "9"], ["--ui-port", "differ"]),
+        (["serve", "--retention", "soon"], ["'soon'", "30d"]),
+        (["serve", "--retention", "0d"], ["'0d'", "above 0"]),
+        (["serve", "--webhook", "ftp://x"], ["'ftp://x'", "http://"]),
+        (["serve", "--alert-time-scale", "0"], ["--alert-time-scale", "0.001"]),
+        (["serve", "--host", "0.0.0.0"], ["--insecure", "authentication", "127.0.0.1"]),
+        (["serve", "--host", "no.such.host.invalid", "--insecure"], ["no.such.host.invalid"]),
+        (["export", "nonsense"], ["nonsense", "transitions"]),
+        (["export", "calls", "--since", "yesterday"], ["'yesterday'", "1h"]),
+        (["export", "calls", "--format", "xml"], ["xml", "parquet"]),
+        (["export", "calls", "--collector", "here"], ["'here'", "http://127.0.0.1:4318"]),
+        (["export", "calls", "--collector", "http://h", "--data", "d"], ["not both"]),
+        (["demo", "--speed", "0"], ["--speed", "0.1"]),
+        (["demo", "--scenario", "/no/such/file"], ["/no/such/file"]),
+    ],
+)
+def test_a_wrong_argument_is_named_with_what_would_be_right(
+    arguments: list[str], words: list[str]
+) -> None:
+    code, text = run(*arguments)
+    assert code == Exit.USAGE
+    flat = " ".join(text.split())
+    for word in words:
+        assert word in flat
+    assert "Traceback" not in text

@@ -1,0 +1,96 @@
+"""A child of the demo never outlives its parent, not even one killed with SIGKILL."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from fuseboard_server.demo.processes import start, stop
+
+SLEEP = "import time; time.sleep(600)"
+DEAF = (
+    "import signal, sys, time; signal.signal(signal.SIGTERM, signal.SIG_IGN);"
+    "open(sys.argv[1], 'w').close(); time.sleep(600)"
+)
+PARENT = """
+import sys, time
+from fuseboard_server.demo.processes import start
+child = start([sys.executable, "-c", "import time; time.sleep(600)"])
+print(child.pid, flush=True)
+time.sleep(600)
+"""
+GRANDCHILD = """
+import subprocess, sys, time
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+open(sys.argv[1], "w").write(str(child.pid))
+time.sleep(600)
+"""
+
+
+def is_gone(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return True
+    return state == "Z"
+
+
+def wait(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def test_a_child_is_stopped_and_its_exit_code_known() -> None:
+    child = start([sys.executable, "-c", SLEEP])
+    assert stop(child) == -signal.SIGTERM
+    assert is_gone(child.pid)
+
+
+def test_a_child_that_has_ended_is_no_problem() -> None:
+    child = start([sys.executable, "-c", "raise SystemExit(7)"])
+    child.wait(20)
+    assert stop(child) == 7
+
+
+def test_a_child_that_ignores_sigterm_is_killed(tmp_path: Path) -> None:
+    ready = tmp_path / "ready"
+    child = start([sys.executable, "-c", DEAF, str(ready)])
+    wait(ready.exists)
+    assert stop(child, patience=0.2) == -signal.SIGKILL
+
+
+def test_grandchildren_are_stopped_as_well(tmp_path: Path) -> None:
+    note = tmp_path / "pid"
+    child = start([sys.executable, "-c", GRANDCHILD, str(note)])
+    wait(lambda: note.exists() and note.read_text() != "")
+    stop(child)
+    wait(lambda: is_gone(int(note.read_text())))
+
+
+def test_a_child_has_a_session_of_its_own_so_ctrl_c_in_the_terminal_spares_it() -> None:
+    child = start([sys.executable, "-c", SLEEP])
+    try:
+        assert os.getsid(child.pid) == child.pid
+    finally:
+        stop(child)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the kernel's own guarantee exists on Linux")
+def test_a_child_dies_with_a_parent_that_is_killed() -> None:
+    parent = subprocess.Popen([sys.executable, "-c", PARENT], stdout=subprocess.PIPE, text=True)
+    assert parent.stdout is not None
+    with parent.stdout:
+        child = int(parent.stdout.readline())
+    assert not is_gone(child)
+    parent.kill()
+    parent.wait(20)
+    wait(lambda: is_gone(child))

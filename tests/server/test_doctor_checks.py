@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fuseboard_server import doctor
+from fuseboard_server.doctor import Finding, Grade, Setup, examine
+from fuseboard_server.sockets import bind, port_of
+
+NOWHERE = "http://127.0.0.1:9"
+
+
+def look(data: Path, collector: str = NOWHERE) -> dict[str, Finding]:
+    return {finding.subject: finding for finding in examine(Setup(data, collector))}
+
+
+def test_a_fresh_set_up_has_no_failure_and_every_warning_has_advice(tmp_path: Path) -> None:
+    found = look(tmp_path / "new")
+    assert not [f for f in found.values() if f.grade is Grade.FAIL]
+    assert all(bool(f.advice) is (f.grade is not Grade.OK) for f in found.values())
+    assert set(found) >= {
+        "version", "packages", "configuration", "hash key", "data folder", "data file", "collector",
+    }  # fmt: skip
+    assert not (tmp_path / "new").exists(), "looking makes nothing"
+
+
+def test_the_published_hash_key_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("FUSEBOARD_HASH_KEY", raising=False)
+    finding = look(tmp_path)["hash key"]
+    assert finding.grade is Grade.WARN
+    assert "FUSEBOARD_HASH_KEY" in finding.advice
+    monkeypatch.setenv("FUSEBOARD_HASH_KEY", "s3cret-of-ours")
+    finding = look(tmp_path)["hash key"]
+    assert finding.grade is Grade.OK
+    assert "s3cret" not in finding.seen
+
+
+def test_a_misspelt_variable_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FUSEBOARD_ENDPIONT", "x")
+    finding = look(tmp_path)["configuration"]
+    assert finding.grade is Grade.WARN
+    assert "FUSEBOARD_ENDPIONT" in finding.seen
+    assert "FUSEBOARD_ENDPOINT" in finding.advice
+
+
+def test_a_file_that_is_no_data_file_fails(tmp_path: Path) -> None:
+    (tmp_path / "fuseboard.duckdb").write_bytes(b"this is no database" * 1000)
+    finding = look(tmp_path)["data file"]
+    assert finding.grade is Grade.FAIL
+    assert "--data" in finding.seen
+
+
+def test_a_folder_that_is_a_file_fails(tmp_path: Path) -> None:
+    (tmp_path / "data").write_text("")
+    finding = look(tmp_path / "data")["data folder"]
+    assert finding.grade is Grade.FAIL
+    assert "--data" in finding.advice
+
+
+def test_a_port_in_use_names_the_flag(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with bind("127.0.0.1", 0, "") as holder:
+        port = port_of(holder)
+        monkeypatch.setattr(doctor, "DEFAULT_UI_PORT", port)
+        finding = look(tmp_path)[f"port {port}"]
+    assert finding.grade is Grade.WARN
+    assert "--ui-port" in finding.advice
+
+
+def test_a_missing_package_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "requires", lambda _: ["no-such-package>=1", "click<0.1"])
+    finding = look(tmp_path)["packages"]
+    assert finding.grade is Grade.FAIL
+    assert "no-such-package is missing" in finding.seen
+    assert "click" in finding.seen
+    assert "pip install" in finding.advice
+
+
+def test_a_check_that_breaks_is_a_finding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(_: Setup) -> list[Finding]:
+        raise RuntimeError("oh")
+
+    monkeypatch.setattr(doctor, "CHECKS", (broken, doctor._versions))
+    found = look(tmp_path)
+    assert found["broken"].grade is Grade.FAIL
+    assert found["version"].grade is Grade.OK
