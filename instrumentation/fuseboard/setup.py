@@ -12,6 +12,8 @@ from fuseboard.errors import ConfigurationError
 from fuseboard.runtime import RUNTIME, NullTelemetry
 
 if TYPE_CHECKING:
+    from wsgiref.simple_server import WSGIServer
+
     from opentelemetry.trace import TracerProvider
     from prometheus_client import CollectorRegistry
 
@@ -32,7 +34,7 @@ class _State:
         self.is_stopped = False
         self.is_disabled = False
         self.is_exit_installed = False
-        self.servers: dict[tuple[str, int], int] = {}
+        self.servers: dict[tuple[str, int], WSGIServer] = {}
 
 
 _STATE: Final = _State()
@@ -133,6 +135,7 @@ def _start(settings: Settings) -> None:
     from fuseboard.telemetry.assembly import Assembly
 
     if _STATE.assembly is not None:
+        _close_servers()
         _STATE.assembly.remove_metrics()
     assembly = Assembly(settings, RUNTIME)
     assembly.start()
@@ -142,6 +145,14 @@ def _start(settings: Settings) -> None:
     if not _STATE.is_exit_installed:
         _STATE.is_exit_installed = True
         process_exit.install(_shutdown_at_exit, settings.shutdown_timeout)
+
+
+def _close_servers() -> None:
+    """Stop serving metrics of a telemetry that has ended."""
+    while _STATE.servers:
+        _, server = _STATE.servers.popitem()
+        server.shutdown()
+        server.server_close()
 
 
 def _shutdown_at_exit() -> None:
@@ -220,7 +231,7 @@ def serve_metrics(port: int = METRICS_PORT, host: str = "127.0.0.1") -> int:
 
     with _STATE.lock:
         if (host, port) in _STATE.servers:
-            return _STATE.servers[host, port]
+            return port
         registry = _registry("serve_metrics")
         try:
             server, _ = start_http_server(port, host, registry)
@@ -230,7 +241,7 @@ def serve_metrics(port: int = METRICS_PORT, host: str = "127.0.0.1") -> int:
                 "choose another port, or 0 for any free one"
             ) from fault
         bound = int(server.server_port)
-        _STATE.servers[host, port] = bound
+        _STATE.servers[host, bound] = server
         return bound
 
 

@@ -67,6 +67,8 @@ class BreakerSeries:
 
     def created(self, status: BreakerStatus) -> None:
         """Make a breaker's series exist."""
+        # Only decorated tools have breakers, so this name is as good as registered.
+        self._tools.declare([status.tool])
         key = self._key(status)
         with self._lock:
             self._series.setdefault(key, _Series(status.state, self._monotonic()))

@@ -158,7 +158,7 @@ def _cleaned_span(
 def _clean_resource(resource: Resource) -> Resource:
     if _are_clean(resource.attributes):
         return resource
-    return Resource(_cleaned(resource.attributes), resource.schema_url)
+    return Resource(_cleaned(resource.attributes) or {}, resource.schema_url)
 
 
 def _clean_scope(scope: InstrumentationScope | None) -> InstrumentationScope | None:

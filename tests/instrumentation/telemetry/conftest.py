@@ -153,6 +153,7 @@ def clean_setup(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
     setup.shutdown(0.0)
     if setup._STATE.assembly is not None:
+        setup._close_servers()
         setup._STATE.assembly.remove_metrics()
     setup._STATE.assembly = None
     setup._STATE.is_disabled = False

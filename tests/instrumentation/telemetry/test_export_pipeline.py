@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 import threading
 import time
@@ -120,7 +121,7 @@ def test_back_off_grows_and_stays_bounded() -> None:
         if len(sender.sent) > sent:
             times.append(now.now)
         now.now += 0.1
-    gaps = [later - earlier for earlier, later in zip(times, times[1:], strict=False)]
+    gaps = [later - earlier for earlier, later in itertools.pairwise(times)]
     assert gaps[0] == pytest.approx(0.5, abs=0.15)
     assert gaps == sorted(gaps[:5]) + gaps[5:]
     assert max(gaps) <= 8.2

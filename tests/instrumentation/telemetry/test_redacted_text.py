@@ -188,23 +188,22 @@ def test_hc_12_a_secret_in_any_text_reaches_no_span_log_or_metric(
         fault=handmade.fault(ErrorClass.L2_ACCESS, message),
         fallback_tool=f"api_key={SECRET}",
     )
-    RUNTIME.telemetry.breaker_changed(
-        BreakerTransition(
-            f"search/password={SECRET}",
-            "search",
-            f"token={SECRET}",
-            f"https://u:{SECRET}@h",
-            BreakerState.CLOSED,
-            BreakerState.OPEN,
-            f"secret={SECRET}",
-            1.0,
-            3,
-            3,
-            ErrorClass.L2_ACCESS,
-            call.started_unix_ns,
-            call,
-        )  # fmt: skip
+    transition = BreakerTransition(
+        name=f"search/password={SECRET}",
+        tool="search",
+        region=f"token={SECRET}",
+        upstream=f"https://u:{SECRET}@h",
+        from_state=BreakerState.CLOSED,
+        to_state=BreakerState.OPEN,
+        reason=f"secret={SECRET}",
+        failure_ratio=1.0,
+        calls=3,
+        failures=3,
+        error_class=ErrorClass.L2_ACCESS,
+        at_unix_ns=call.started_unix_ns,
+        call=call,
     )
+    RUNTIME.telemetry.breaker_changed(transition)
     handmade.fail(message=message, session=f"token={SECRET}")
     assert setup.flush(20.0)
     assert len(collector.spans()) == 6
