@@ -78,7 +78,6 @@ class Assembly:
         provider = foreign or self._make_provider()
         self._processor = self._attach(provider, is_foreign=foreign is not None)
         self.sink = self._make_sink(provider)
-        self._is_forked = False
         _after_fork_in_child(self)
 
     def _identity(self) -> dict[str, str]:
@@ -208,12 +207,15 @@ class Assembly:
         self.sink.after_fork()
         if self.pipeline is not None:
             self.pipeline.after_fork()
-        self._is_forked = True
+        self.sink.when_alive = self._finish_with_multiprocessing
 
-    @property
-    def is_forked(self) -> bool:
-        """Whether this process was forked after ``init``."""
-        return self._is_forked
+    def _finish_with_multiprocessing(self) -> None:
+        """Let a multiprocessing child, which skips ``atexit``, shut down when it ends."""
+        util = sys.modules.get("multiprocessing.util")
+        if util is not None:
+            util.Finalize(
+                None, self.shutdown, args=(self.settings.shutdown_timeout,), exitpriority=0
+            )
 
 
 def _foreign_provider(given: AnyTracerProvider | None) -> AnyTracerProvider | None:
@@ -270,10 +272,3 @@ def _after_fork_in_child(assembly: Assembly) -> None:
             method()
 
     os.register_at_fork(after_in_child=after_fork)
-
-
-def finish_with_multiprocessing(shutdown: object) -> None:
-    """Let a multiprocessing child, which skips ``atexit``, shut down when it ends."""
-    util = sys.modules.get("multiprocessing.util")
-    if util is not None and callable(shutdown):
-        util.Finalize(None, shutdown, exitpriority=0)

@@ -84,7 +84,8 @@ def resolve(
         ConfigurationError: A value is not legal; names it and what is.
     """
     chosen = endpoint if endpoint is not None else _environment(c.ENV_ENDPOINT)
-    base = chosen or _environment("OTEL_EXPORTER_OTLP_ENDPOINT") or DEFAULT_ENDPOINT
+    others = _environment("OTEL_EXPORTER_OTLP_ENDPOINT") or DEFAULT_ENDPOINT
+    base = others if chosen is None else chosen
     _check_url("endpoint", base)
     traces = None if chosen else _environment("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
     logs = None if chosen else _environment("OTEL_EXPORTER_OTLP_LOGS_ENDPOINT")

@@ -38,8 +38,17 @@ logger = logging.getLogger("fuseboard")
 _NO_TOKEN: Final = None
 
 
+def _nothing() -> None:
+    pass
+
+
 class OtelTelemetry:
     """Implements :class:`fuseboard.record.Telemetry`. No method raises.
+
+    Attributes:
+        metrics: Counts.
+        identity: See below.
+        when_alive: Called once, by the first call.
 
     Args:
         tracer: Makes the spans.
@@ -68,6 +77,7 @@ class OtelTelemetry:
     ) -> None:
         self.metrics = metrics
         self.identity = identity
+        self.when_alive: Callable[[], None] = _nothing
         self._spans = SpanWriter(tracer)
         self._events = events
         self._losses = losses
@@ -90,6 +100,7 @@ class OtelTelemetry:
                 return
             self._is_alive = True
         self._pulse.start()
+        self.when_alive()
 
     def stop(self) -> None:
         """Send a last heartbeat and beat no more."""
