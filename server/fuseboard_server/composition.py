@@ -115,6 +115,6 @@ def _configure_streamlit(options: dict[str, object]) -> None:
 
 def _not_here(message: str) -> Callable[[Request], Any]:
     async def answer(_: Request) -> JSONResponse:
-        return JSONResponse({"message": message}, status_code=404)
+        return JSONResponse({"error": message, "kind": "NotHere"}, status_code=404)
 
     return answer

@@ -64,7 +64,7 @@ async def _refuse(scope: Scope, receive: Receive, send: Send, header: str) -> No
         f"this server does not answer to the host name {header[:100]!r}; "
         "open it by the address it printed, or start it with --allow-host NAME"
     )
-    body = json.dumps({"message": message}).encode()
+    body = json.dumps({"error": message, "kind": "MisdirectedRequest"}).encode()
     headers = [
         (b"content-type", b"application/json"),
         (b"content-length", str(len(body)).encode()),

@@ -68,7 +68,7 @@ async def test_a_foreign_missing_or_doubled_host_is_refused(
     assert world.ui.scopes == world.collector.scopes == []
     start, body = world.sent
     assert start["status"] == 421
-    assert "--allow-host" in json.loads(body["body"])["message"]
+    assert "--allow-host" in json.loads(body["body"])["error"]
 
 
 async def test_a_websocket_from_a_foreign_host_is_closed_before_it_opens() -> None:
