@@ -1,0 +1,1 @@
+"""Panels: their general shapes, and one function per subject."""
