@@ -42,7 +42,7 @@ def scale_notice(view: View) -> str:
         return ""
     words = (
         f"Alert time scale {scale:g}: all alert windows and hold times are multiplied by "
-        f"{scale:g} (5 minutes become {theme.seconds(300 * scale)}). For demonstrations; real "
+        f"{scale:g} (5 minutes become {f'{300 * scale:g} s'}). For demonstrations; real "
         "time is --alert-time-scale 1."
     )
     return markup.notice(words, theme.SEVERITY_MARKS["warning"], "fb-time-scale")
@@ -78,7 +78,6 @@ def _line(view: View, row: dict[object, object] | dict[str, object]) -> str:
     what = markup.link(f"<b>{markup.esc(alert)}</b>", filters.link("tool" if tool else "alerts"))
     about = label_words(labels)
     pending = "" if state == "firing" else " is-pending"
-    text = f"{mark.label} · {words}" if state == "firing" else words
     return (
         f'<div class="fb-alert{pending}" style="--c:{mark.colour}" data-testid="fb-alert" '
         f'data-alert="{markup.esc(alert)}" data-state="{markup.esc(state)}" '
@@ -86,7 +85,7 @@ def _line(view: View, row: dict[object, object] | dict[str, object]) -> str:
         f"<span>{markup.badge(mark, severity.capitalize(), loud=state == 'firing')}</span>"
         f'<span class="fb-what" title="{markup.esc(about[:500])}">{what} &nbsp;'
         f"{markup.esc(markup.shorten(about, 110))}</span>"
-        f'<span class="fb-when">{markup.esc(text)} for {markup.esc(since)}'
+        f'<span class="fb-when">{markup.esc(words)} for {markup.esc(since)}'
         f"{_value(alert, row['value'])}</span></div>"
     )
 

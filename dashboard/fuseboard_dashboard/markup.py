@@ -18,6 +18,7 @@ Hooks for tests and scripts, stable like an API:
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -30,11 +31,11 @@ SHOWN_LENGTH: Final = 80
 """Characters of a foreign name in running text; the whole name is in the tooltip."""
 
 _LOGO: Final = (
-    '<svg viewBox="0 0 24 24" fill="none" stroke="currentColor" stroke-width="1.7">'
-    '<rect x="2.5" y="2.5" width="19" height="19" rx="3.2"/>'
-    '<path d="M8 6v12M16 6v12" opacity=".35"/>'
-    '<rect x="6" y="7.2" width="4" height="5" rx="1" fill="currentColor" stroke="none"/>'
-    '<rect x="14" y="11.8" width="4" height="5" rx="1" class="fb-logo-trip" stroke="none"/></svg>'
+    f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24" fill="{theme.SLATE}">'
+    f'<rect x="2" y="2" width="20" height="20" rx="3.4" fill="none" stroke="{theme.SLATE}" '
+    'stroke-width="1.8"/><path d="M7.4 6h1.2v12H7.4zM15.4 6h1.2v12h-1.2z" opacity=".45"/>'
+    '<rect x="5.7" y="6.8" width="4.6" height="5.2" rx="1"/>'
+    f'<rect x="13.7" y="12" width="4.6" height="5.2" rx="1" fill="{theme.ORANGE}"/></svg>'
 )
 
 
@@ -70,16 +71,16 @@ def stylesheet() -> str:
         "focus": theme.BLUE,
         "bad": theme.ERROR_COLOUR,
         "warn": theme.RETRY_COLOUR,
-        "calls": theme.CALLS_COLOUR,
     }
     variables = "".join(f"--fb-{key}:{value};" for key, value in colours.items())
     sheet = Path(__file__).with_name("style.css").read_text(encoding="utf-8")
-    return f"<style>:root{{{variables}}}.fb-logo-trip{{fill:{theme.ORANGE}}}{sheet}</style>"
+    return f"<style>:root{{{variables}}}{sheet}</style>"
 
 
 def brand() -> str:
     """Return the product's mark."""
-    return f'<div class="fb fb-brand">{_LOGO}<span>fuseboard</span></div>'
+    source = f"data:image/svg+xml;base64,{b64encode(_LOGO.encode()).decode()}"
+    return f'<div class="fb fb-brand"><img alt="" src="{source}"><span>fuseboard</span></div>'
 
 
 def badge(mark: theme.Mark, text: str | None = None, *, loud: bool = False) -> str:
@@ -118,7 +119,8 @@ class Stat:
 
 def stats(items: Iterable[Stat]) -> str:
     """Return a row of headline numbers."""
-    return f'<div class="fb fb-stats">{"".join(_stat(item) for item in items)}</div>'
+    cells = [_stat(item) for item in items]
+    return f'<div class="fb fb-stats" style="--n:{len(cells)}">{"".join(cells)}</div>'
 
 
 def _stat(item: Stat) -> str:

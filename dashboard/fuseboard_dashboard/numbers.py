@@ -58,8 +58,8 @@ def retries(row: Totals, before: Totals, filters: Filters) -> Stat:
     """Return the retry rate."""
     now = retry_ratio(row)
     tone = "bad" if now is not None and now > thresholds.RETRY_RATIO else ""
-    words = (f"line at {thresholds.RETRY_RATIO:.0%}", _moved(now, retry_ratio(before)))
-    note = " · ".join(part for part in words if part)
+    words = (_moved(now, retry_ratio(before)), f"max {thresholds.RETRY_RATIO:.0%}")
+    note = ", ".join(part for part in words if part)
     return Stat(
         "retry-ratio", "Retry rate", theme.percent(now), now, note,
         tone, filters.link("retries"),
@@ -91,7 +91,7 @@ def quantile(row: Totals, before: Totals, name: str, filters: Filters) -> Stat:
     now = row[name]
     tone = "warn" if not theme.is_missing(now) and now > thresholds.SLOW_SECONDS else ""
     was = before[name]
-    note = "" if theme.is_missing(was) else f"before {theme.seconds(was)}"
+    note = "" if theme.is_missing(was) else f"was {theme.seconds(was)}"
     return Stat(
         name, f"Latency {name}", theme.seconds(now), None if theme.is_missing(now) else now, note,
         tone, filters.link("latency"), f"exact {name} of calls, back-off included",
@@ -102,8 +102,8 @@ def _change(now: float, was: float) -> str:
     if not was:
         return "none before"
     change = (now - was) / was
-    return f"{change:+.0%} on the time before" if abs(change) < 10 else f"before {theme.count(was)}"
+    return f"{change:+.0%} vs. before" if abs(change) < 10 else f"was {theme.count(was)}"
 
 
 def _moved(now: float | None, was: float | None) -> str:
-    return "" if now is None or was is None else f"before {theme.percent(was)}"
+    return "" if now is None or was is None else f"was {theme.percent(was)}"

@@ -26,6 +26,21 @@ def marked(values: pd.Series, family: dict[str, theme.Mark]) -> pd.Series:
     return values.map(words)
 
 
+def blank(values: pd.Series) -> pd.Series:
+    """Return texts with nothing where there is none: a table full of "None" hides what is there."""
+    return values.astype(object).where(values.notna(), "")
+
+
+def whole(values: pd.Series) -> pd.Series:
+    """Return whole numbers as texts, with nothing where there is none."""
+    return values.map(lambda value: "" if pd.isna(value) else f"{value:.0f}")
+
+
+def height(frame: pd.DataFrame) -> int:
+    """Return the pixels that a table needs, at most twelve rows' worth."""
+    return 38 + 35 * min(len(frame), 11)
+
+
 def sample_calls(view: View, frame: pd.DataFrame, key: str) -> None:
     """Draw rows of ``page_calls``, newest first as they come.
 
@@ -41,30 +56,31 @@ def sample_calls(view: View, frame: pd.DataFrame, key: str) -> None:
             "region": frame["region"],
             "outcome": marked(frame["outcome"], theme.OUTCOME_MARKS),
             "class": marked(frame["error_class"], theme.CLASS_MARKS),
-            "error": frame["error_type"],
-            "status": frame["http_status"],
+            "error": blank(frame["error_type"]),
+            "status": whole(frame["http_status"]),
             "attempts": frame["attempts"],
             "duration": frame["duration_seconds"],
             "backoff": frame["backoff_seconds"],
-            "decided": frame["layer"],
-            "classifier": frame["classifier_id"],
-            "message": frame["error_message"],
-            "arguments": frame["args_hash"],
+            "decided": blank(frame["layer"]),
+            "classifier": blank(frame["classifier_id"]),
+            "message": blank(frame["error_message"]),
+            "arguments": blank(frame["args_hash"]),
             "trace": frame["trace_id"],
         }
     )
-    drop = [c for c in ("error", "status", "class", "message") if shown[c].isna().all()]
+    drop = [c for c in ("error", "status", "class", "message") if (shown[c] == "").all()]
     st.dataframe(
-        shown.drop(columns=drop), hide_index=True, height=min(420, 44 + 36 * len(shown)), key=key,
+        shown.drop(columns=drop), hide_index=True, height=height(shown), key=key,
         column_config={
             "time": st.column_config.DatetimeColumn(
-                f"Ended ({view.zone_name})", format="HH:mm:ss.SSS", pinned=True, width=120),
+                "Ended", format="HH:mm:ss.SSS", pinned=True, width=110,
+                help=f"End of the call, {view.zone_name}"),
             "tool": st.column_config.TextColumn("Tool", width=130),
             "region": st.column_config.TextColumn("Region", width=105),
             "outcome": st.column_config.TextColumn("Outcome", width=105),
             "class": st.column_config.TextColumn("Class", width=125),
             "error": st.column_config.TextColumn("Error type", width=150),
-            "status": st.column_config.NumberColumn("HTTP", width=60, format="%d"),
+            "status": st.column_config.TextColumn("HTTP", width=60),
             "attempts": st.column_config.NumberColumn("Attempts", width=78),
             "duration": st.column_config.NumberColumn("Duration (s)", format="%.3f", width=100),
             "backoff": st.column_config.NumberColumn("Back-off (s)", format="%.3f", width=100),

@@ -57,7 +57,7 @@ class Mark:
 
 CLASS_MARKS: Final[dict[str, Mark]] = {
     ErrorClass.L1_INPUT: Mark("L1 input", BLUE, "✎", "", "solid", "circle"),
-    ErrorClass.L2_ACCESS: Mark("L2 access", PURPLE, "⚿", "x", "dot", "square"),
+    ErrorClass.L2_ACCESS: Mark("L2 access", PURPLE, "§", "x", "dot", "square"),
     ErrorClass.L3_TRANSIENT: Mark("L3 transient", ORANGE, "↻", "/", "dash", "diamond"),
     ErrorClass.L4_PERSISTENT: Mark("L4 persistent", RED, "✖", "\\", "longdash", "x"),
     ErrorClass.L5_SEMANTIC: Mark("L5 semantic", GREEN, "≠", ".", "dashdot", "triangle-up"),

@@ -12,21 +12,26 @@ def _rule(name: str, severity: Severity) -> Rule:
     return next(rule for rule in CATALOGUE if rule.name == name and rule.severity is severity)
 
 
-def _above(name: str, severity: Severity = Severity.WARNING) -> float:
+def _ratio(name: str, severity: Severity = Severity.WARNING) -> Ratio:
     condition = _rule(name, severity).condition
-    if not isinstance(condition, Ratio | SlowShare):
+    if not isinstance(condition, Ratio):
         raise TypeError(f"alert {name!r} has no ratio to draw a line at")
-    return condition.above
+    return condition
 
 
-def _slower_than(name: str) -> float:
+def _slow(name: str) -> SlowShare:
     condition = _rule(name, Severity.WARNING).condition
     if not isinstance(condition, SlowShare):
         raise TypeError(f"alert {name!r} has no latency to draw a line at")
-    return condition.slower_than
+    return condition
 
 
-RETRY_RATIO: Final = _above("ToolCallRetryRateHigh")
-ERROR_RATIO: Final = _above("ToolCallErrorRatioHigh")
-ERROR_RATIO_CRITICAL: Final = _above("ToolCallErrorRatioHigh", Severity.CRITICAL)
-SLOW_SECONDS: Final = _slower_than("ToolCallSlow")
+RETRIES: Final = _ratio("ToolCallRetryRateHigh")
+ERRORS: Final = _ratio("ToolCallErrorRatioHigh")
+ERRORS_CRITICAL: Final = _ratio("ToolCallErrorRatioHigh", Severity.CRITICAL)
+SLOW: Final = _slow("ToolCallSlow")
+
+RETRY_RATIO: Final = RETRIES.above
+ERROR_RATIO: Final = ERRORS.above
+ERROR_RATIO_CRITICAL: Final = ERRORS_CRITICAL.above
+SLOW_SECONDS: Final = SLOW.slower_than

@@ -16,12 +16,9 @@ from fuseboard_dashboard.theme import UNKNOWN_STATE, is_missing, ratio
 LEVELS: Final = ("tripped", "failing", "strained", "fine", "idle")
 """From worst to quietest."""
 
-_MINIMUM_EVENTS: Final = 3
-"""Fewest errors or retries that colour a fuse: one blip among five calls is no trouble."""
-
 _STATE_RANK: Final = {
-    BreakerState.ISOLATED: 4,
-    BreakerState.OPEN: 3,
+    BreakerState.OPEN: 4,
+    BreakerState.ISOLATED: 3,
     BreakerState.HALF_OPEN: 2,
     UNKNOWN_STATE: 1,
 }
@@ -67,27 +64,30 @@ class Fuse:
         """Return degraded calls over all calls."""
         return ratio(self.degraded, self.calls)
 
+    # One blip among a few calls is no trouble: the guards are those of the alerts.
     @property
     def is_failing(self) -> bool:
         """Tell whether errors are over the critical line."""
         over = (self.error_ratio or 0) > thresholds.ERROR_RATIO_CRITICAL
-        return over and self.errors >= _MINIMUM_EVENTS
+        return over and self.errors >= thresholds.ERRORS_CRITICAL.minimum_events
 
     @property
     def is_erring(self) -> bool:
         """Tell whether errors are over the warning line."""
-        return (self.error_ratio or 0) > thresholds.ERROR_RATIO and self.errors >= _MINIMUM_EVENTS
+        over = (self.error_ratio or 0) > thresholds.ERROR_RATIO
+        return over and self.errors >= thresholds.ERRORS.minimum_events
 
     @property
     def is_retrying(self) -> bool:
         """Tell whether retries are over their line."""
         over = (self.retry_ratio or 0) > thresholds.RETRY_RATIO
-        return over and self.retried >= _MINIMUM_EVENTS
+        return over and self.retried >= thresholds.RETRIES.minimum_events
 
     @property
     def is_slow(self) -> bool:
         """Tell whether the slowest hundredth is over the line of slow calls."""
-        return self.p99 is not None and self.p99 > thresholds.SLOW_SECONDS
+        over = self.p99 is not None and self.p99 > thresholds.SLOW_SECONDS
+        return over and self.calls >= thresholds.SLOW.minimum_calls
 
     @property
     def level(self) -> str:

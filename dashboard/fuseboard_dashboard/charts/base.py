@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
@@ -103,7 +104,7 @@ def arrange(figure: go.Figure, height: int) -> None:
     """Give a figure the common margins, legend and hover."""
     figure.update_layout(
         height=height,
-        margin={"l": 8, "r": 12, "t": 34, "b": 8},
+        margin={"l": 8, "r": 46, "t": 34, "b": 8},
         hovermode="x unified",
         legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0, "xanchor": "left",
                 "title": {"text": ""}},
@@ -152,13 +153,17 @@ def shade_gaps(figure: go.Figure, axis: TimeAxis, calls: pd.Series) -> None:
             begin = None
 
 
-def limit_line(figure: go.Figure, value: float, words: str, **where: int | str) -> None:
-    """Draw a threshold with its words at the right end."""
-    figure.add_hline(
-        y=value, line={"color": theme.LIMIT_COLOUR, "width": 1.4, "dash": "dash"},
-        annotation={"text": escape(words), "xanchor": "right", "yanchor": "bottom",
-                    "showarrow": False},
-        annotation_position="top right", **where,
+def limit_line(
+    figure: go.Figure, value: float, words: str, *, is_log: bool = False, **where: int
+) -> None:
+    """Draw a threshold; its words stand right of the plot, where no line crosses them."""
+    line = {"color": theme.LIMIT_COLOUR, "width": 1.4, "dash": "dash"}
+    figure.add_hline(y=value, line=line, **where)
+    # Plotly places annotations of a logarithmic axis by the logarithm.
+    shown = math.log10(value) if is_log else value
+    figure.add_annotation(
+        x=1, xref="x domain", xanchor="left", xshift=4, y=shown, yanchor="middle",
+        text=escape(words), showarrow=False, align="left", **where,
     )  # fmt: skip
 
 
@@ -169,5 +174,5 @@ def line(mark: theme.Mark, width: float = 2.0) -> dict[str, object]:
 
 def bar_fill(mark: theme.Mark) -> dict[str, object]:
     """Return the bar style of a mark: its colour and its pattern."""
-    pattern = {"shape": mark.pattern, "size": 6, "solidity": 0.32}
+    pattern = {"shape": mark.pattern, "size": 6, "solidity": 0.22, "fillmode": "overlay"}
     return {"color": mark.colour, "pattern": pattern, "line": {"width": 0}}

@@ -10,7 +10,8 @@ from fuseboard_dashboard import theme
 from fuseboard_dashboard.charts import base
 from fuseboard_dashboard.charts.base import TimeAxis
 
-_TICKS = (0.001, 0.01, 0.1, 1.0, 10.0, 60.0, 600.0)
+_TICKS = {0.001: "1 ms", 0.01: "10 ms", 0.1: "100 ms", 1.0: "1 s", 10.0: "10 s", 60.0: "1 min",
+          600.0: "10 min"}  # fmt: skip
 
 
 def quantiles_over_time(
@@ -37,7 +38,7 @@ def quantiles_over_time(
         )  # fmt: skip
     base.shade_gaps(figure, axis, filled["calls"])
     if slow is not None:
-        base.limit_line(figure, slow, f"slow: {theme.seconds(slow)}")
+        base.limit_line(figure, slow, "slow", is_log=True)
     base.time_axis(figure, axis)
     _log_seconds(figure, "latency of calls (s, log)")
     return figure
@@ -46,7 +47,7 @@ def quantiles_over_time(
 def _log_seconds(figure: go.Figure, unit: str) -> None:
     figure.update_yaxes(
         type="log", title={"text": unit, "standoff": 6}, tickvals=list(_TICKS),
-        ticktext=[theme.seconds(tick) for tick in _TICKS],
+        ticktext=list(_TICKS.values()),
     )  # fmt: skip
 
 
@@ -111,7 +112,7 @@ def heatmap(frame: pd.DataFrame, axis: TimeAxis, height: int = 320) -> go.Figure
     ticks = [tick for tick in _TICKS if edges[0] / 2 <= tick <= edges[-1] * 2]
     figure.update_yaxes(
         title={"text": "latency of calls (s, log)", "standoff": 6},
-        tickvals=np.log10(ticks).tolist(), ticktext=[theme.seconds(tick) for tick in ticks],
+        tickvals=np.log10(ticks).tolist(), ticktext=[_TICKS[tick] for tick in ticks],
         showgrid=False,
     )  # fmt: skip
     return figure
@@ -151,7 +152,7 @@ def quantiles_by_tool(frame: pd.DataFrame, slow: float, height: int | None = Non
     figure.add_vline(x=slow, line={"color": theme.LIMIT_COLOUR, "width": 1.4, "dash": "dash"})
     figure.update_xaxes(
         type="log", title={"text": "latency (s, log): ● p50  ◆ p95  ■ p99", "standoff": 6},
-        tickvals=list(_TICKS), ticktext=[theme.seconds(tick) for tick in _TICKS],
+        tickvals=list(_TICKS), ticktext=list(_TICKS.values()),
     )  # fmt: skip
     figure.update_yaxes(
         title={"text": "tool"}, tickvals=list(range(len(names))), ticktext=names, showgrid=False,

@@ -71,15 +71,15 @@ def _history(view: View, frame: pd.DataFrame) -> None:
                 "value": shown["value"],
             }
         ),
-        hide_index=True, height=min(420, 44 + 36 * len(shown)), key="alert_history",
+        hide_index=True, height=tables.height(shown), key="alert_history",
         column_config={
             "time": st.column_config.DatetimeColumn(
-                f"Time ({view.zone_name})", format="YYYY-MM-DD HH:mm:ss", width=170),
+                "Time", format="YYYY-MM-DD HH:mm:ss", width=165, help=view.zone_name),
             "state": st.column_config.TextColumn("State", width=110),
             "severity": st.column_config.TextColumn("Severity", width=110),
-            "alert": st.column_config.TextColumn("Alert", width=230),
-            "about": st.column_config.TextColumn("About", width=360),
-            "value": st.column_config.NumberColumn("Value (0–1 = share)", format="%.3f",
+            "alert": st.column_config.TextColumn("Alert", width=210),
+            "about": st.column_config.TextColumn("About", width=330),
+            "value": st.column_config.NumberColumn("Value (1 = 100 %)", format="%.3f",
                                                    width=140),
         },
     )  # fmt: skip

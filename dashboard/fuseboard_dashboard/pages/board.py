@@ -9,7 +9,7 @@ from typing import Final
 import pandas as pd
 import streamlit as st
 
-from fuseboard.conventions import BreakerState
+from fuseboard.conventions import BreakerState, Outcome
 from fuseboard_dashboard import alerting, markup, numbers, theme
 from fuseboard_dashboard.charts.sparkline import sparkline
 from fuseboard_dashboard.data import rows as rows_of
@@ -21,6 +21,14 @@ CARDS: Final = 60
 """Fuses drawn in full; the calmer rest becomes one line each, so that hundreds stay usable."""
 LINES: Final = 1000
 _TREND_BUCKETS: Final = 30
+
+
+LEVEL_MARKS: Final = {
+    "failing": theme.OUTCOME_MARKS[Outcome.ERROR],
+    "strained": theme.SEVERITY_MARKS["warning"],
+    "idle": theme.UNMARKED,
+}
+"""What colours a fuse whose breaker is closed."""
 
 
 def page() -> None:
@@ -50,7 +58,6 @@ def _headline(view: View, found: Sequence[Fuse]) -> list[markup.Stat]:
         numbers.retries(row, before, view.filters),
         numbers.amplified(row, view.filters),
         numbers.degraded(row, view.filters),
-        numbers.quantile(row, before, "p50", view.filters),
         numbers.quantile(row, before, "p99", view.filters),
         markup.Stat(
             "open-breakers", "Breakers open", str(len(open_now)), len(open_now),
@@ -104,7 +111,7 @@ def _trends(view: View) -> _Trends:
 
 def _card(view: View, fuse: Fuse, trends: _Trends) -> str:
     mark = theme.mark(theme.STATE_MARKS, fuse.state)
-    accent = mark if fuse.level != "failing" else theme.OUTCOME_MARKS["error"]
+    accent = mark if fuse.state != BreakerState.CLOSED else LEVEL_MARKS.get(fuse.level, mark)
     calls, errors = trends.get((fuse.tool, fuse.region), ([], []))
     own = view.filters.narrowed(tool=fuse.tool, region=fuse.region)
     state = mark.label

@@ -65,7 +65,7 @@ def _headline(states: pd.DataFrame, transitions: pd.DataFrame) -> list[markup.St
 
 
 def _timeline(view: View, states: pd.DataFrame) -> None:
-    axis = view.axis()
+    axis = view.axis(60)
     timeline = view.ask("page_breaker_timeline")
     worst_first = {name: place for place, name in enumerate(states["breaker"])}
     busy = timeline.groupby("breaker")["state"].transform("count")
@@ -127,26 +127,26 @@ def _transitions(view: View, frame: pd.DataFrame) -> None:
                 "breaker": shown["breaker"],
                 "from": tables.marked(shown["from_state"], theme.STATE_MARKS),
                 "to": tables.marked(shown["to_state"], theme.STATE_MARKS),
-                "reason": shown["reason"],
-                "ratio": shown["failure_ratio"] * 100,
-                "failures": shown["failures"],
-                "calls": shown["calls"],
+                "reason": tables.blank(shown["reason"]),
+                "ratio": shown["failure_ratio"].map(theme.percent),
+                "failures": tables.whole(shown["failures"]),
+                "calls": tables.whole(shown["calls"]),
                 "class": tables.marked(shown["error_class"], theme.CLASS_MARKS),
-                "service": shown["service"],
-                "trace": shown["trace_id"],
+                "service": tables.blank(shown["service"]),
+                "trace": tables.blank(shown["trace_id"]),
             }
         ),
-        hide_index=True, height=min(420, 44 + 36 * len(shown)), key="breaker_transitions",
+        hide_index=True, height=tables.height(shown), key="breaker_transitions",
         column_config={
             "time": st.column_config.DatetimeColumn(
-                f"Time ({view.zone_name})", format="HH:mm:ss.SSS", pinned=True, width=120),
-            "breaker": st.column_config.TextColumn("Breaker", width=220),
+                "Time", format="HH:mm:ss.SSS", pinned=True, width=110, help=view.zone_name),
+            "breaker": st.column_config.TextColumn("Breaker", width=260),
             "from": st.column_config.TextColumn("From", width=105),
             "to": st.column_config.TextColumn("To", width=105),
             "reason": st.column_config.TextColumn("Reason", width=170),
-            "ratio": st.column_config.NumberColumn("Failure ratio (%)", format="%.1f", width=120),
-            "failures": st.column_config.NumberColumn("Failures", width=80),
-            "calls": st.column_config.NumberColumn("Calls", width=70),
+            "ratio": st.column_config.TextColumn("Failure ratio", width=105),
+            "failures": st.column_config.TextColumn("Failures", width=80),
+            "calls": st.column_config.TextColumn("Calls", width=70),
             "class": st.column_config.TextColumn("Class", width=130),
             "service": st.column_config.TextColumn("Service", width=120),
             "trace": st.column_config.TextColumn("Trace id", width=270),

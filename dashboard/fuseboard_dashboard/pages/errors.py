@@ -39,7 +39,7 @@ def _body(view: View) -> None:
         _matrix(view)
     with panel("What the classes mean"):
         st.html(_key())
-    left, right = st.columns([1.15, 1], gap="medium")
+    left, right = st.columns([1.3, 1], gap="medium")
     with left, panel("Classifiers and error types", "Who said so, and what it was."):
         _kinds(view)
     with right, panel("Argument hashes", "Equal arguments have equal hashes; no values are kept."):
@@ -131,7 +131,7 @@ def _key() -> str:
 def _kinds(view: View) -> None:
     frame = view.ask("page_error_kinds")
     headers = (("Class", False), ("Classifier", False), ("Error type", False), ("HTTP", True),
-               ("Calls", True), ("Tools", True), ("Last", True))  # fmt: skip
+               ("Calls", True), ("Last", True))  # fmt: skip
     rows = [
         [
             markup.badge(theme.mark(theme.CLASS_MARKS, r.error_class)),
@@ -139,7 +139,6 @@ def _kinds(view: View) -> None:
             _text(r.error_type),
             "" if pd.isna(r.http_status) else str(int(r.http_status)),
             theme.count(r.faults),
-            str(r.tools),
             view.clock(r.last_end),
         ]
         for r in rows_of(frame.head(30))

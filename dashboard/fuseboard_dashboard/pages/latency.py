@@ -31,7 +31,10 @@ def _body(view: View) -> None:
     with left, panel("Quantiles of calls", "Exact, per bucket; the slowest call is always there."):
         figure = latency.quantiles_over_time(series, axis, thresholds.SLOW_SECONDS)
         st.plotly_chart(figure, key="latency_quantiles")
-    with right, panel("Every call", "Brighter = more calls. Two humps mean two kinds of calls."):
+    with (
+        right,
+        panel("Every call", "Faint = few, orange = most calls. Two bands mean two kinds of calls."),
+    ):
         cells = view.buckets("page_latency_heatmap", axis)
         st.plotly_chart(latency.heatmap(cells, axis, 300), key="latency_heatmap")
     frame = view.ask("page_latency")

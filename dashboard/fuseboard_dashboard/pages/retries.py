@@ -30,7 +30,7 @@ def _body(view: View) -> None:
         return
     with panel():
         st.html(markup.stats(_headline(frame[list(_COUNTS)].sum())))
-    axis = view.axis()
+    axis = view.axis(60)
     series = view.buckets("page_series", axis)
     left, right = st.columns(2, gap="medium")
     with left, panel("Retry rate", "Calls with at least one retry, of those that made an attempt."):
@@ -68,7 +68,7 @@ def _headline(total: pd.Series) -> list[markup.Stat]:
     over = retry is not None and retry > thresholds.RETRY_RATIO
     return [
         markup.Stat("retry-ratio", "Retry rate", theme.percent(retry), retry,
-                    f"line at {thresholds.RETRY_RATIO:.0%}", "bad" if over else "",
+                    f"max {thresholds.RETRY_RATIO:.0%}", "bad" if over else "",
                     hint="calls with at least one retry / calls that made an attempt"),
         markup.Stat("retried", "Retried calls", theme.count(total["retried"]), total["retried"],
                     f"of {theme.count(total['attempted'])} attempted"),
@@ -89,7 +89,8 @@ def _headline(total: pd.Series) -> list[markup.Stat]:
 
 
 def _by_tool(view: View, by_tool: pd.DataFrame) -> None:
-    trend = view.buckets("page_trend", view.axis())
+    axis = view.axis(30)
+    trend = view.buckets("page_trend", axis)
     names = by_tool[by_tool["retried"] > 0]["tool"].head(6)
     if len(names) < 2:
         return
@@ -100,7 +101,7 @@ def _by_tool(view: View, by_tool: pd.DataFrame) -> None:
         for name in names
     }
     with panel("Retry rate by tool", "The six tools with the most retried calls."):
-        figure = rates.lines_by_name(frames, view.axis(), rates.RETRIES, RETRY_LINE)
+        figure = rates.lines_by_name(frames, axis, rates.RETRIES, RETRY_LINE)
         st.plotly_chart(figure, key="retry_by_tool")
 
 

@@ -16,7 +16,7 @@ from fuseboard_dashboard.view import View, panel
 
 _PICK: Final = "fb_pick"
 KINDS: Final = {"all": "Newest", "faults": "Faulty", "retried": "Retried", "slow": "Slowest"}
-RETRY_LINE: Final = (thresholds.RETRY_RATIO, f"retry line {thresholds.RETRY_RATIO:.0%}")
+RETRY_LINE: Final = (thresholds.RETRY_RATIO, f"{thresholds.RETRY_RATIO:.0%} line")
 
 
 def page() -> None:
@@ -74,7 +74,7 @@ def _head(view: View, tool: str) -> None:
 
 
 def _charts(view: View) -> None:
-    axis = view.axis()
+    axis = view.axis(60)
     outcomes = view.buckets("page_outcomes", axis)
     series = view.buckets("page_series", axis)
     left, right = st.columns(2, gap="medium")
