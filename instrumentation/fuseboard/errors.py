@@ -58,3 +58,18 @@ class AttemptTimeoutError(FuseboardError, TimeoutError):
     def __init__(self, tool: str, timeout: float) -> None:
         super().__init__(f"{tool!r} did not answer within its timeout of {timeout:g} s")
         self.timeout = timeout
+
+
+class AbandonedThreadsError(CallRejectedError):
+    """Too many synchronous calls outlived their timeout and still hold a thread each.
+
+    Attributes:
+        limit: How many such threads are allowed in this process.
+    """
+
+    def __init__(self, tool: str, limit: int) -> None:
+        super().__init__(
+            f"{tool!r} was not called: {limit} earlier calls timed out and still hold a thread "
+            "each; give the tool's own client a shorter timeout, so that they end"
+        )
+        self.limit = limit

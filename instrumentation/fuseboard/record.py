@@ -116,6 +116,8 @@ class CallRecord:
     session: str | None = None
     arguments: Mapping[str, object] | None = None
     """The bound arguments, only where recording them was asked for."""
+    idempotency_key: str | None = None
+    """The key that the tool's policy made from the arguments, if it makes one."""
 
     # Known at the end.
     outcome: Outcome | None = None

@@ -39,7 +39,7 @@ class NullTelemetry:
                 call.tool.name,
             )
 
-    def enter(self, call: CallRecord) -> object:
+    def enter(self, call: CallRecord) -> object:  # noqa: ARG002 - the protocol's
         """Do nothing."""
         return None
 

@@ -158,7 +158,8 @@ def _close_servers() -> None:
 def _shutdown_at_exit() -> None:
     assembly = _STATE.assembly
     if assembly is not None:
-        shutdown(assembly.settings.shutdown_timeout)
+        # A tenth is left for the interpreter's own end, so that the whole takes no longer.
+        shutdown(0.9 * assembly.settings.shutdown_timeout)
 
 
 def _legal_timeout(function: str, timeout: float) -> float:

@@ -1,0 +1,16 @@
+"""What kind of fault a call met: a chain of classifiers, one file per family."""
+
+from fuseboard.classification.chain import judge_exception, judge_result
+from fuseboard.classification.results import EMPTY, ResultFinding, is_empty
+from fuseboard.classification.user import classifier
+from fuseboard.classification.validation import BINDING
+
+__all__ = [
+    "BINDING",
+    "EMPTY",
+    "ResultFinding",
+    "classifier",
+    "is_empty",
+    "judge_exception",
+    "judge_result",
+]

@@ -1,0 +1,54 @@
+"""fuseboard: the fuse board for AI agents' tool calls.
+
+Call :func:`init` once, decorate tools with :func:`tool`, and every call becomes a span with an
+error class and counts in metrics. A :class:`Policy` guards calls with retry, breaker, timeout,
+budget and fallback.
+"""
+
+from fuseboard.calls import CurrentCall, call, current_call, tool, wrap
+from fuseboard.classification import classifier
+from fuseboard.conventions import Confidence, Effects, ErrorClass, Outcome, ResultSource
+from fuseboard.errors import (
+    AbandonedThreadsError,
+    AttemptTimeoutError,
+    BudgetExhaustedError,
+    CallRejectedError,
+    CircuitOpenError,
+    ConfigurationError,
+    FuseboardError,
+)
+from fuseboard.policy import Breaker, Fallback, Policy, Retry, Validation
+from fuseboard.record import Verdict
+from fuseboard.setup import flush, init, metrics_text, serve_metrics, shutdown
+
+__all__ = [
+    "AbandonedThreadsError",
+    "AttemptTimeoutError",
+    "Breaker",
+    "BudgetExhaustedError",
+    "CallRejectedError",
+    "CircuitOpenError",
+    "Confidence",
+    "ConfigurationError",
+    "CurrentCall",
+    "Effects",
+    "ErrorClass",
+    "Fallback",
+    "FuseboardError",
+    "Outcome",
+    "Policy",
+    "ResultSource",
+    "Retry",
+    "Validation",
+    "Verdict",
+    "call",
+    "classifier",
+    "current_call",
+    "flush",
+    "init",
+    "metrics_text",
+    "serve_metrics",
+    "shutdown",
+    "tool",
+    "wrap",
+]

@@ -1,0 +1,124 @@
+"""The path of a tool without a policy, which is only observed; kept short because it is hot."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from sys import exception
+from types import AsyncGeneratorType, CoroutineType, GeneratorType
+from typing import Any, Final
+
+from fuseboard.calls.judging import action_of, answer_to, judge_raised, layer_of
+from fuseboard.calls.recording import (
+    close_attempt,
+    close_call,
+    enter,
+    leave,
+    open_attempt,
+    open_call,
+)
+from fuseboard.calls.registration import Tool
+from fuseboard.classification import judge_result
+from fuseboard.conventions import Outcome
+from fuseboard.record import AttemptRecord, CallRecord, Fault
+from fuseboard.runtime import RUNTIME
+
+UNFINISHED: Final = (GeneratorType, AsyncGeneratorType, CoroutineType)
+"""Types of a returned value whose work is still to come."""
+
+
+def observe_sync(tool: Tool, function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that runs ``function`` and records each call."""
+
+    def observed(*args: Any, **kwargs: Any) -> Any:
+        ambient = exception()
+        call = open_call(tool, args, kwargs)
+        attempt = open_attempt(call)
+        entered = enter(call)
+        try:
+            value = function(*args, **kwargs)
+        except BaseException as error:
+            leave(entered)
+            end_raised(tool, call, attempt, error, args, kwargs, ambient)
+            raise
+        leave(entered)
+        if type(value) in UNFINISHED:
+            from fuseboard.calls.adopted import adopt  # rare, and it needs all of the policies
+
+            return adopt(tool, call, attempt, value, args, kwargs, ambient)
+        end_returned(call, attempt, value)
+        return value
+
+    return observed
+
+
+def observe_async(tool: Tool, function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a coroutine function that awaits ``function`` and records each call."""
+
+    async def observed(*args: Any, **kwargs: Any) -> Any:
+        ambient = exception()
+        call = open_call(tool, args, kwargs)
+        attempt = open_attempt(call)
+        entered = enter(call)
+        try:
+            value = await function(*args, **kwargs)
+        except BaseException as error:
+            leave(entered)
+            end_raised(tool, call, attempt, error, args, kwargs, ambient)
+            raise
+        leave(entered)
+        end_returned(call, attempt, value)
+        return value
+
+    return observed
+
+
+def end_raised(
+    tool: Tool,
+    call: CallRecord,
+    attempt: AttemptRecord,
+    error: BaseException,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    ambient: BaseException | None,
+) -> None:
+    """End a call whose only attempt raised."""
+    now = RUNTIME.clock.monotonic()
+    judged = judge_raised(tool, error, args, kwargs, ambient)
+    if isinstance(judged, Outcome):
+        close_attempt(call, attempt, now, None)
+        close_call(call, now, judged)
+    else:
+        _end_failed(call, attempt, now, judged)
+
+
+def end_returned(call: CallRecord, attempt: AttemptRecord, value: object) -> None:
+    """End a call whose only attempt returned."""
+    runtime = RUNTIME
+    now = runtime.clock.monotonic()
+    finding = judge_result(value, call.started_unix_ns / 1e9)
+    if runtime.record_results:
+        call.result = value
+    if finding is None:
+        close_attempt(call, attempt, now, None)
+        close_call(call, now, Outcome.OK)
+        return
+    fault = Fault(finding.verdict, finding.code, finding.message)
+    if finding.partial_failures is None:
+        _end_failed(call, attempt, now, fault)
+        return
+    close_attempt(call, attempt, now, None)
+    call.partial_failures = finding.partial_failures
+    _note_action(call, fault)
+    close_call(call, now, Outcome.PARTIAL, fault, layer_of(fault.verdict), answer_to(fault))
+
+
+def _end_failed(call: CallRecord, attempt: AttemptRecord, now: float, fault: Fault) -> None:
+    close_attempt(call, attempt, now, fault)
+    _note_action(call, fault)
+    close_call(call, now, Outcome.ERROR, fault, layer_of(fault.verdict), answer_to(fault))
+
+
+def _note_action(call: CallRecord, fault: Fault) -> None:
+    action = action_of(fault.verdict)
+    if action is not None:
+        call.layer_actions.append(action)

@@ -1,0 +1,111 @@
+"""What a tool may ask and say about the call it runs in."""
+
+from __future__ import annotations
+
+import math
+import os
+import uuid
+from contextvars import ContextVar
+from typing import Final
+
+from fuseboard.record import CallRecord
+
+CURRENT: ContextVar[CallRecord | None] = ContextVar("fuseboard_current_call", default=None)
+
+
+class _ProcessRun:
+    """Tells the runs of processes apart, so that no two processes make the same key."""
+
+    def __init__(self) -> None:
+        self.renew()
+
+    def renew(self) -> None:
+        self.id = uuid.uuid4().hex[:12]
+
+
+_PROCESS_RUN: Final = _ProcessRun()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_PROCESS_RUN.renew)
+
+
+class CurrentCall:
+    """The running call, as the tool sees it.
+
+    Since 0.1.
+    """
+
+    __slots__ = ("_record",)
+
+    def __init__(self, record: CallRecord) -> None:
+        self._record = record
+
+    @property
+    def tool(self) -> str:
+        """The tool's name."""
+        return self._record.tool.name
+
+    @property
+    def attempt(self) -> int:
+        """The number of the running attempt, from 1."""
+        return max(1, len(self._record.attempts))
+
+    @property
+    def idempotency_key(self) -> str:
+        """``session:step:call``: equal over the attempts of a call and unlike any other call's.
+
+        Hand it to a server that acts once per key. Parts that are not known are replaced by
+        what is unique: the run of the process and the call's place in it.
+        """
+        return key_of(self._record)
+
+    @property
+    def request_id(self) -> str:
+        """The idempotency key and the attempt: another one for each request."""
+        return f"{key_of(self._record)}:{self.attempt}"
+
+    def set_cost(self, cost: float) -> None:
+        """Say what the running attempt costs, in a unit of your own; attempts add up.
+
+        Raises:
+            ValueError: If it is negative or not finite.
+        """
+        if not math.isfinite(cost) or cost < 0:
+            raise ValueError(f"set_cost({cost!r}): must be a finite number of at least 0")
+        record = self._record
+        if record.outcome is not None:
+            return  # a late word of an attempt that was left behind
+        if record.attempts:
+            record.attempts[-1].cost = float(cost)
+            costs = [attempt.cost for attempt in record.attempts if attempt.cost is not None]
+            record.cost = sum(costs)
+        else:
+            record.cost = float(cost)
+
+    def set_result_age(self, seconds: float) -> None:
+        """Say how old the data is that will be returned, seconds: of a cached fallback, say.
+
+        Raises:
+            ValueError: If it is negative or not finite.
+        """
+        if not math.isfinite(seconds) or seconds < 0:
+            raise ValueError(f"set_result_age({seconds!r}): must be finite and at least 0")
+        if self._record.outcome is None:
+            self._record.result_age_seconds = float(seconds)
+
+
+def current_call() -> CurrentCall | None:
+    """Return the tool call that is running here, or None outside of one.
+
+    Since 0.1.
+    """
+    record = CURRENT.get()
+    return None if record is None else CurrentCall(record)
+
+
+def key_of(record: CallRecord) -> str:
+    """Return the idempotency key of a call."""
+    if record.idempotency_key is not None:
+        return record.idempotency_key
+    # The start alone may be shared by two calls at once, the address by two in a row.
+    call = record.call_id or f"{record.started_unix_ns:x}-{id(record):x}"
+    return f"{record.session or _PROCESS_RUN.id}:{record.agent or '-'}:{call}"

@@ -1,0 +1,164 @@
+"""Run a guarded call to its end: the same steps for functions and coroutine functions."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from collections.abc import Callable
+from functools import partial
+from sys import exception
+from typing import Any
+
+from fuseboard.calls.guarded import GuardedRun
+from fuseboard.calls.recording import leave
+from fuseboard.calls.registration import Tool
+from fuseboard.policy.config import Fallback, Policy
+from fuseboard.policy.timeout import THREADS, OverrunError, await_within
+from fuseboard.runtime import RUNTIME
+
+
+def guard_sync(tool: Tool, policy: Policy, function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that runs ``function`` under a policy."""
+
+    def guarded(*args: Any, **kwargs: Any) -> Any:
+        run = GuardedRun(tool, policy, args, kwargs, exception(), uses_threads=True)
+        while run.admits():
+            entered = run.enter()
+            try:
+                value = _run_sync(run, function)
+            except BaseException as error:
+                leave(entered)
+                if run.raised(error):
+                    raise
+            else:
+                leave(entered)
+                if run.returned(value):
+                    return value
+            if not wait(run):
+                break
+        return _fall_back(run)
+
+    return guarded
+
+
+def guard_async(tool: Tool, policy: Policy, function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a coroutine function that awaits ``function`` under a policy, in the same task."""
+
+    async def guarded(*args: Any, **kwargs: Any) -> Any:
+        run = GuardedRun(tool, policy, args, kwargs, exception())
+        while run.admits():
+            entered = run.enter()
+            try:
+                value = await _run_async(run, function)
+            except BaseException as error:
+                leave(entered)
+                if run.raised(error):
+                    raise
+            else:
+                leave(entered)
+                if run.returned(value):
+                    return value
+            if not await async_wait(run):
+                break
+        return await _fall_back_async(run)
+
+    return guarded
+
+
+def wait(run: GuardedRun) -> bool:
+    """Wait before the next attempt; return False if there is none."""
+    delay = run.delay
+    if delay is None:
+        return False
+    try:
+        RUNTIME.clock.sleep(delay)
+    except BaseException as error:
+        run.interrupted(error)
+        raise
+    run.waited(delay)
+    return True
+
+
+async def async_wait(run: GuardedRun) -> bool:
+    """Suspend before the next attempt; return False if there is none."""
+    delay = run.delay
+    if delay is None:
+        return False
+    try:
+        await RUNTIME.clock.async_sleep(delay)
+    except BaseException as error:
+        run.interrupted(error)
+        raise
+    run.waited(delay)
+    return True
+
+
+async def await_limited(run: GuardedRun, awaitable: Any) -> Any:
+    """Await something of the tool's within the attempt's time limit, in the same task."""
+    limit = run.time_limit
+    if limit is None:
+        return await awaitable
+    try:
+        return await await_within(limit, awaitable)
+    except OverrunError as late:
+        raise run.overrun() from late.__cause__
+
+
+def value_of(fallback: Fallback) -> Any:
+    """Return a fallback's static value, a copy where the caller could change it."""
+    value = fallback.value
+    return copy.deepcopy(value) if type(value) in (dict, list, set) else value
+
+
+def _run_sync(run: GuardedRun, function: Callable[..., Any]) -> Any:
+    limit = run.time_limit
+    if limit is None:
+        return function(*run.args, **run.kwargs)
+    try:
+        return THREADS.run(partial(function, *run.args, **run.kwargs), limit)
+    except OverrunError:
+        raise run.overrun() from None
+
+
+async def _run_async(run: GuardedRun, function: Callable[..., Any]) -> Any:
+    return await await_limited(run, function(*run.args, **run.kwargs))
+
+
+def _fall_back(run: GuardedRun) -> Any:
+    for fallback in run.fallbacks():
+        entered = run.enter()
+        try:
+            value = _ask_sync(run, fallback)
+        except BaseException as error:
+            leave(entered)
+            if run.fallback_raised(error):
+                raise
+            continue
+        leave(entered)
+        if run.serves(fallback, value):
+            return value
+    return run.conclude()
+
+
+async def _fall_back_async(run: GuardedRun) -> Any:
+    for fallback in run.fallbacks():
+        entered = run.enter()
+        try:
+            value = _ask_sync(run, fallback)
+            if inspect.isawaitable(value):
+                value = await value
+        except BaseException as error:
+            leave(entered)
+            if run.fallback_raised(error):
+                raise
+            continue
+        leave(entered)
+        if run.serves(fallback, value):
+            return value
+    return run.conclude()
+
+
+def _ask_sync(run: GuardedRun, fallback: Fallback) -> Any:
+    if fallback.function is None:
+        return value_of(fallback)
+    return fallback.function(*run.args, **run.kwargs)

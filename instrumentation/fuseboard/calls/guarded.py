@@ -1,0 +1,469 @@
+"""One call under a policy: every decision, and no waiting, so that sync and async share it.
+
+A driver (:mod:`fuseboard.calls.driving`, :mod:`fuseboard.calls.streams`) goes round:
+
+    while run.admits():            # budget, breaker; opens the attempt
+        ... run the tool ...
+        run.raised(error)          # or run.returned(value); True: the call has ended
+        ... wait run.delay, or give up ...
+    ... fallbacks, then run.conclude() ...
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from fuseboard import guard
+from fuseboard.calls.judging import action_of, answer_to, judge_raised, layer_of
+from fuseboard.calls.recording import (
+    Entered,
+    close_attempt,
+    close_call,
+    enter,
+    open_attempt,
+    open_call,
+)
+from fuseboard.calls.registration import Tool
+from fuseboard.classification import EMPTY, ResultFinding, is_empty, judge_result
+from fuseboard.conventions import (
+    Effects,
+    Layer,
+    Outcome,
+    RetryEnd,
+    RetryStrategy,
+)
+from fuseboard.errors import (
+    AbandonedThreadsError,
+    AttemptTimeoutError,
+    BudgetExhaustedError,
+    CircuitOpenError,
+    FuseboardError,
+)
+from fuseboard.policy.admission import Admission
+from fuseboard.policy.config import Fallback, Policy
+from fuseboard.policy.retry import GiveUp, Wait, plan_retry
+from fuseboard.policy.timeout import THREADS
+from fuseboard.record import AttemptRecord, CallRecord, Fault, Verdict
+from fuseboard.runtime import RUNTIME
+
+_GIVEN_UP_BY = {
+    GiveUp.EXHAUSTED: Layer.RETRY,
+    GiveUp.BUDGET: Layer.BUDGET,
+}
+
+
+class GuardedRun:
+    """The state of one guarded call.
+
+    Attributes:
+        call: Its record.
+        delay: Seconds to wait before the next attempt; None if there is none.
+    """
+
+    __slots__ = (
+        "_admission",
+        "_ambient",
+        "_attempt",
+        "_cut_by_budget",
+        "_error",
+        "_fault",
+        "_gave_up",
+        "_is_retry_spent",
+        "_layer",
+        "_strategy",
+        "_time_limit",
+        "_uses_threads",
+        "_value",
+        "args",
+        "call",
+        "delay",
+        "kwargs",
+        "policy",
+        "tool",
+    )
+
+    def __init__(
+        self,
+        tool: Tool,
+        policy: Policy,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        ambient: BaseException | None,
+        *,
+        uses_threads: bool = False,
+        call: CallRecord | None = None,
+        attempt: AttemptRecord | None = None,
+    ) -> None:
+        """Begin a call, or take over one that has begun.
+
+        Args:
+            tool: The tool.
+            policy: Its policy.
+            args: Positional arguments of the call.
+            kwargs: Keyword arguments of the call.
+            ambient: What the caller was handling when the call began.
+            uses_threads: Whether a time limit needs a worker thread.
+            call: The record of a call that has begun.
+            attempt: Its running attempt.
+        """
+        self.tool = tool
+        self.policy = policy
+        self.args = args
+        self.kwargs = kwargs
+        self.call = call if call is not None else open_call(tool, args, kwargs)
+        self.delay: float | None = 0.0
+        self._ambient = ambient
+        self._uses_threads = uses_threads and (
+            policy.timeout is not None or policy.budget is not None
+        )
+        self._admission = Admission(self.call, policy.breaker)
+        self._attempt = attempt
+        self._fault: Fault | None = None
+        self._error: BaseException | None = None
+        self._value: Any = None
+        self._layer: Layer | None = None
+        self._gave_up: GiveUp | None = None
+        self._is_retry_spent = False
+        self._strategy = RetryStrategy.NONE
+        self._time_limit: float | None = None
+        self._cut_by_budget = False
+        if policy.idempotency_key is not None:
+            self._make_key(policy.idempotency_key)
+
+    # --- An attempt -----------------------------------------------------------------------
+
+    def admits(self) -> bool:
+        """Open the next attempt, or say that none may be made."""
+        refusal = self._refusal()
+        if refusal is not None:
+            self._refuse(refusal)
+            return False
+        self._attempt = open_attempt(self.call, self.delay or 0.0)
+        self._set_time_limit()
+        return True
+
+    def enter(self) -> Entered:
+        """Make the call current around a stretch of the tool's own code."""
+        return enter(self.call)
+
+    @property
+    def time_limit(self) -> float | None:
+        """Seconds that the attempt may take, or None."""
+        return self._time_limit
+
+    def overrun(self) -> FuseboardError:
+        """Return the error for an attempt that took longer than its limit."""
+        name = self.call.tool.name
+        if self._cut_by_budget:
+            return BudgetExhaustedError(name, self.policy.budget or 0.0)
+        return AttemptTimeoutError(name, self._time_limit or 0.0)
+
+    def raised(self, error: BaseException, *, is_last: bool = False) -> bool:
+        """Take in what an attempt raised.
+
+        Args:
+            error: The exception.
+            is_last: Whether neither retry nor fallback may follow, as in a stream that has
+                delivered.
+
+        Returns:
+            Whether the call has ended, so that the exception goes to the caller now.
+        """
+        now = RUNTIME.clock.monotonic()
+        judged = judge_raised(self.tool, error, self.args, self.kwargs, self._ambient)
+        if isinstance(judged, Outcome):
+            self._close_attempt(now, None, counts=judged is Outcome.OK)
+            self._end(judged, now=now)
+            return True
+        self._error = error
+        self._take_fault(judged, now)
+        # What is no Exception (SystemExit, say) means more than this call: it passes at once.
+        if is_last or not issubclass(type(error), Exception):
+            self.delay = None
+        elif self._may_go_on(judged):
+            return False
+        self._end_failed(now)
+        return True
+
+    def returned(self, value: Any) -> bool:
+        """Take in what an attempt returned.
+
+        Returns:
+            Whether the call has ended, so that the value goes to the caller now.
+        """
+        now = RUNTIME.clock.monotonic()
+        finding = self._inspect(value)
+        if finding is None or finding.partial_failures is not None:
+            self._close_attempt(now, None)
+            self._record_result(value)
+            self._end_live(finding, now)
+            return True
+        self._error, self._value = None, value
+        fault = Fault(finding.verdict, finding.code, finding.message)
+        self._take_fault(fault, now)
+        if self._may_go_on(fault):
+            return False
+        self._record_result(value)
+        self._end_failed(now)
+        return True
+
+    def waited(self, seconds: float) -> None:
+        """Note a wait between attempts, seconds."""
+        self.call.backoff_seconds += seconds
+
+    def interrupted(self, error: BaseException) -> None:
+        """End a call that was cancelled between attempts."""
+        now = RUNTIME.clock.monotonic()
+        judged = judge_raised(self.tool, error, self.args, self.kwargs, self._ambient)
+        outcome = judged if isinstance(judged, Outcome) else Outcome.ERROR
+        self._end(outcome, None if isinstance(judged, Outcome) else judged, now=now)
+
+    # --- After the last attempt -----------------------------------------------------------
+
+    def fallbacks(self) -> Iterator[Fallback]:
+        """Yield what may be served instead, in order."""
+        fault = self._fault
+        for fallback in self.policy.fallbacks:
+            if fault is not None and self._may_serve(fallback, fault):
+                yield fallback
+
+    def serves(self, fallback: Fallback, value: Any) -> bool:
+        """Serve what a fallback gave, unless it is unusable as well."""
+        finding = self._inspect(value)
+        if finding is not None and finding.partial_failures is None:
+            self._note("fallback", "failed")
+            return False
+        call = self.call
+        call.result_source = fallback.source
+        call.confidence = fallback.confidence
+        call.fallback_tool = fallback.name
+        self._note("fallback", "served")
+        self._record_result(value)
+        strategy = self._strategy
+        if strategy is RetryStrategy.NONE:
+            strategy = RetryStrategy.SWITCH
+        self._end(Outcome.DEGRADED, self._fault, Layer.FALLBACK, strategy)
+        return True
+
+    def fallback_raised(self, error: BaseException) -> bool:
+        """Take in what a fallback raised.
+
+        Returns:
+            Whether the call has ended: the fallback was cancelled or meant to interrupt.
+        """
+        judged = judge_raised(self.tool, error, self.args, self.kwargs, self._ambient)
+        if isinstance(judged, Outcome):
+            self._end(judged)
+            return True
+        self._note("fallback", "failed")
+        if issubclass(type(error), Exception):
+            return False
+        self._end(Outcome.ERROR, judged)
+        return True
+
+    def conclude(self) -> Any:
+        """End a call for which nothing was served instead.
+
+        Returns:
+            The unusable value that the tool itself returned.
+
+        Raises:
+            BaseException: The tool's own exception, the same object, or the refusal.
+        """
+        self._record_result(self._value)
+        self._end_failed(RUNTIME.clock.monotonic())
+        error, value = self._error, self._value
+        self._error = None
+        if error is None:
+            return value
+        try:
+            # Without the frame that caught it, which raising adds again.
+            trace = error.__traceback__
+            raise error.with_traceback(trace.tb_next if trace is not None else None)
+        finally:
+            del error
+
+    # --- Streams --------------------------------------------------------------------------
+
+    def delivered(self) -> None:
+        """Count an item that goes to the consumer."""
+        call = self.call
+        if not call.stream_items:
+            call.stream_first_item_seconds = RUNTIME.clock.monotonic() - call.started
+        call.stream_items = (call.stream_items or 0) + 1
+
+    def exhausted(self) -> None:
+        """End a stream that came to its end."""
+        now = RUNTIME.clock.monotonic()
+        self.call.stream_items = self.call.stream_items or 0
+        validation = self.policy.validation
+        if validation is not None and validation.non_empty and not self.call.stream_items:
+            self._take_fault(Fault(EMPTY, EMPTY.classifier_id, ""), now)
+            self.delay = None
+            self._end_failed(now)
+            return
+        self._close_attempt(now, None)
+        self._end_live(None, now)
+
+    def left(self) -> None:
+        """End a stream that the consumer left."""
+        now = RUNTIME.clock.monotonic()
+        if self.call.outcome is None:
+            self._close_attempt(now, None, counts=False)
+            self._end(Outcome.ABANDONED, now=now)
+
+    def renew_time_limit(self) -> None:
+        """Start the clock of the attempt's time limit anew, for the next item."""
+        self._set_time_limit()
+
+    # --- Details --------------------------------------------------------------------------
+
+    def _elapsed(self) -> float:
+        return RUNTIME.clock.monotonic() - self.call.started
+
+    def _refusal(self) -> FuseboardError | None:
+        name, budget = self.call.tool.name, self.policy.budget
+        if budget is not None and self._elapsed() >= budget:
+            self._layer = Layer.BUDGET
+            self._note("budget", "exhausted")
+            return BudgetExhaustedError(name, budget)
+        if self._uses_threads and THREADS.is_full():
+            self._layer = Layer.LIMIT
+            self._note("limit", "rejected")
+            return AbandonedThreadsError(name, THREADS.limit)
+        rejection = self._admission.ask()
+        if rejection is None:
+            return None
+        self._layer = Layer.BREAKER
+        self._note("breaker", "rejected")
+        return CircuitOpenError(
+            name, self._admission.name, rejection.retry_after, rejection.error_class
+        )
+
+    def _refuse(self, refusal: FuseboardError) -> None:
+        self.delay = None
+        if self.call.attempts:
+            return  # what the tool itself said is worth more than that we stop here
+        judged = judge_raised(self.tool, refusal, (), {}, None)
+        self._fault = judged if isinstance(judged, Fault) else None
+        self._error = refusal
+
+    def _set_time_limit(self) -> None:
+        policy = self.policy
+        self._time_limit, self._cut_by_budget = policy.timeout, False
+        if policy.budget is not None:
+            left = max(policy.budget - self._elapsed(), 0.0)
+            if policy.timeout is None or left < policy.timeout:
+                self._time_limit, self._cut_by_budget = left, True
+
+    def _inspect(self, value: Any) -> ResultFinding | None:
+        finding = judge_result(value, self.call.started_unix_ns / 1e9)
+        validation = self.policy.validation
+        if finding is None and validation is not None and validation.non_empty and is_empty(value):
+            return ResultFinding(EMPTY, EMPTY.classifier_id)
+        return finding
+
+    def _take_fault(self, fault: Fault, now: float) -> None:
+        self._fault = fault
+        action = action_of(fault.verdict)
+        if action is not None:
+            self._note(*action)
+        self._close_attempt(now, fault)
+
+    def _close_attempt(self, now: float, fault: Fault | None, *, counts: bool = True) -> None:
+        attempt, self._attempt = self._attempt, None
+        if attempt is None:
+            return
+        close_attempt(self.call, attempt, now, fault)
+        self._admission.attempt_ended(fault, counts=counts)
+
+    def _may_go_on(self, fault: Fault) -> bool:
+        """Plan what follows a fault; tell whether anything does: a retry or a fallback."""
+        self._plan(fault.verdict)
+        return self.delay is not None or next(self.fallbacks(), None) is not None
+
+    def _plan(self, verdict: Verdict) -> None:
+        made = len(self.call.attempts)
+        plan = plan_retry(self.policy, verdict, made, self._elapsed(), RUNTIME.uniform)
+        self.delay = None
+        if isinstance(plan, Wait):
+            if self._admission.seconds_closed() > plan.seconds:
+                self._layer = Layer.BREAKER
+                self._note("breaker", "rejected")
+                return
+            self.delay, self._strategy = plan.seconds, plan.strategy
+            return
+        self._is_retry_spent = plan is GiveUp.EXHAUSTED
+        if plan is GiveUp.EXHAUSTED and made < 2:
+            return  # one attempt was all that was asked for
+        self._layer = _GIVEN_UP_BY.get(plan)
+        if plan is GiveUp.BUDGET:
+            self._note("budget", "exhausted")
+
+    def _may_serve(self, fallback: Fallback, fault: Fault) -> bool:
+        if fault.verdict.error_class not in fallback.on:
+            return False
+        acts_again = fallback.function is not None and fallback.effects is Effects.UNSAFE
+        return not (acts_again and fault.verdict.ambiguous and not self.policy.may_repeat)
+
+    def _note(self, layer: str, action: str) -> None:
+        self.call.layer_actions.append((layer, action))
+
+    def _record_result(self, value: Any) -> None:
+        if RUNTIME.record_results:
+            self.call.result = value
+
+    def _make_key(self, make: Callable[[Mapping[str, object]], str]) -> None:
+        try:
+            self.call.idempotency_key = str(make(self.tool.bind(self.args, self.kwargs)))
+        except Exception as fault:
+            guard.swallow("making an idempotency key", fault)
+
+    def _end_live(self, finding: ResultFinding | None, now: float) -> None:
+        was_retried = len(self.call.attempts) > 1
+        layer = Layer.RETRY if was_retried else Layer.TOOL
+        if finding is None:
+            self._end(Outcome.OK, None, layer, self._strategy, now)
+            return
+        fault = Fault(finding.verdict, finding.code, finding.message)
+        self.call.partial_failures = finding.partial_failures
+        self._note("validation", "partial")
+        strategy = self._strategy if was_retried else answer_to(fault)
+        self._end(Outcome.PARTIAL, fault, layer_of(fault.verdict), strategy, now)
+
+    def _end_failed(self, now: float) -> None:
+        fault = self._fault
+        outcome = Outcome.ERROR if self.call.attempts else Outcome.REJECTED
+        layer = self._layer
+        if layer is None:
+            layer = layer_of(fault.verdict) if fault is not None else Layer.TOOL
+        strategy = self._strategy if len(self.call.attempts) > 1 else answer_to(fault)
+        self._end(outcome, fault, layer, strategy, now)
+
+    def _end(
+        self,
+        outcome: Outcome,
+        fault: Fault | None = None,
+        layer: Layer = Layer.TOOL,
+        strategy: RetryStrategy = RetryStrategy.NONE,
+        now: float | None = None,
+    ) -> None:
+        call = self.call
+        call.retry_end = self._retry_end(outcome)
+        self._admission.call_ended(outcome, fault)
+        close_call(
+            call,
+            RUNTIME.clock.monotonic() if now is None else now,
+            outcome,
+            fault,
+            layer,
+            strategy,
+        )
+
+    def _retry_end(self, outcome: Outcome) -> RetryEnd:
+        if len(self.call.attempts) < 2:
+            return RetryEnd.NONE
+        if outcome in (Outcome.OK, Outcome.PARTIAL):
+            return RetryEnd.RECOVERED
+        return RetryEnd.EXHAUSTED if self._is_retry_spent else RetryEnd.STOPPED

@@ -1,0 +1,61 @@
+"""Turn what a tool raised or returned into the facts of a record."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from fuseboard.calls.binding import fits
+from fuseboard.calls.registration import Tool
+from fuseboard.classification import BINDING, judge_exception
+from fuseboard.classification.inspecting import message_of
+from fuseboard.conventions import ErrorClass, Layer, Outcome, RetryStrategy
+from fuseboard.record import Fault, Verdict
+from fuseboard.runtime import RUNTIME
+
+# What a verdict says of the layer that decided, and of what that layer did.
+_LAYERS: Final[Mapping[str, tuple[Layer, tuple[str, str]]]] = {
+    "attempt_timeout": (Layer.TIMEOUT, ("timeout", "timed_out")),
+    "budget_exhausted": (Layer.BUDGET, ("budget", "exhausted")),
+    "pool_exhausted_matcher": (Layer.POOL, ("pool", "exhausted")),
+    "malformed_data_matcher": (Layer.SERIALIZATION, ("serialization", "failed")),
+    "empty_result": (Layer.VALIDATION, ("validation", "failed")),
+    "partial_failures": (Layer.VALIDATION, ("validation", "partial")),
+}
+_FED_BACK: Final = frozenset({ErrorClass.L1_INPUT, ErrorClass.L5_SEMANTIC})
+
+
+def judge_raised(
+    tool: Tool,
+    error: BaseException,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    ambient: BaseException | None,
+) -> Fault | Outcome:
+    """Judge an exception; one that refuses the arguments is the caller's mistake.
+
+    Python raises the same ``TypeError`` for arguments that do not fit and for mistakes in the
+    body; only the signature tells them apart.
+    """
+    if type(error) is TypeError and not fits(tool.signature, args, kwargs):
+        return Fault(BINDING, "TypeError", message_of(error))
+    return judge_exception(error, RUNTIME.clock.time_ns() / 1e9, ambient)
+
+
+def layer_of(verdict: Verdict) -> Layer:
+    """Return the layer that a fault comes from."""
+    found = _LAYERS.get(verdict.classifier_id)
+    return found[0] if found else Layer.TOOL
+
+
+def action_of(verdict: Verdict) -> tuple[str, str] | None:
+    """Return what a layer did when it met a fault, as (layer, action), if it did anything."""
+    found = _LAYERS.get(verdict.classifier_id)
+    return found[1] if found else None
+
+
+def answer_to(fault: Fault | None) -> RetryStrategy:
+    """Return how a fault is answered that is not retried: some go back to the model."""
+    if fault is not None and fault.verdict.error_class in _FED_BACK:
+        return RetryStrategy.FEEDBACK
+    return RetryStrategy.NONE

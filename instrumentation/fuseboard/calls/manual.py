@@ -1,0 +1,167 @@
+"""``with fuseboard.call(...)``: for tool calls in code that can't be decorated."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Collection, Mapping
+from sys import exception
+from types import TracebackType
+from typing import Any, Final, Literal, Self
+
+from fuseboard.calls.bare import end_raised, end_returned
+from fuseboard.calls.current import CurrentCall
+from fuseboard.calls.recording import Entered, enter, leave, open_attempt, open_call
+from fuseboard.calls.registration import Tool
+from fuseboard.record import AttemptRecord, CallRecord
+
+MAX_NAMES: Final = 256
+"""A bound on tools registered by calling them, because a model may invent names."""
+
+_tools: dict[tuple[str, str | None, str | None, str], Tool] = {}
+_lock = threading.Lock()
+
+
+class call:  # noqa: N801 - reads as a function: with fuseboard.call("search") as call
+    """Record one tool call around a block of code.
+
+    The block's exception, if any, passes through; what it hands to :meth:`set_result` is
+    classified as a returned value would be. Works with ``with`` and ``async with``.
+
+    Args:
+        name: The tool's name.
+        args: The arguments by name.
+        region: The region it acts in; default the process's own.
+        upstream: The service it depends on.
+        type: ``function``, ``extension`` or ``datastore``.
+        call_id: The model's id of the call.
+        ignore_arguments: Names of arguments that are left out of the hash.
+
+    Raises:
+        ConfigurationError: If an argument is wrong.
+
+    Since 0.1.
+    """
+
+    __slots__ = ("_ambient", "_args", "_attempt", "_call_id", "_entered", "_record", "_result",
+                 "_tool")  # fmt: skip
+
+    def __init__(
+        self,
+        name: str,
+        args: Mapping[str, Any] | None = None,
+        *,
+        region: str | None = None,
+        upstream: str | None = None,
+        type: Literal["function", "extension", "datastore"] = "function",  # noqa: A002
+        call_id: str | None = None,
+        ignore_arguments: Collection[str] = (),
+    ) -> None:
+        self._tool = _tool_called(name, region, upstream, type, ignore_arguments)
+        self._args = dict(args or {})
+        self._call_id = call_id
+        self._result: Any = None
+        self._record: CallRecord | None = None
+        self._attempt: AttemptRecord | None = None
+        self._entered: Entered | None = None
+        self._ambient: BaseException | None = None
+
+    def set_result(self, value: Any) -> None:
+        """Say what the call returned."""
+        self._result = value
+
+    def set_cost(self, cost: float) -> None:
+        """Say what the call costs, in a unit of your own.
+
+        Raises:
+            ValueError: If it is negative or not finite.
+        """
+        self._current().set_cost(cost)
+
+    @property
+    def idempotency_key(self) -> str:
+        """See :attr:`CurrentCall.idempotency_key`."""
+        return self._current().idempotency_key
+
+    @property
+    def request_id(self) -> str:
+        """See :attr:`CurrentCall.request_id`."""
+        return self._current().request_id
+
+    @property
+    def attempt(self) -> int:
+        """The number of the attempt: 1, since nothing is retried here."""
+        return 1
+
+    def __enter__(self) -> Self:
+        if self._record is not None:
+            raise RuntimeError("this call has been made; write fuseboard.call(...) for each")
+        self._ambient = exception()
+        self._record = open_call(self._tool, (), self._args)
+        self._record.call_id = self._call_id
+        self._attempt = open_attempt(self._record)
+        self._entered = enter(self._record)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        record, attempt, entered = self._record, self._attempt, self._entered
+        if record is None or attempt is None or entered is None:
+            return
+        leave(entered)
+        if error is None:
+            end_returned(record, attempt, self._result)
+        else:
+            end_raised(self._tool, record, attempt, error, (), self._args, self._ambient)
+        self._ambient = None
+
+    async def __aenter__(self) -> Self:
+        return self.__enter__()
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.__exit__(kind, error, trace)
+
+    def _current(self) -> CurrentCall:
+        if self._record is None:
+            raise RuntimeError("the call has not begun; use it within its with statement")
+        return CurrentCall(self._record)
+
+
+def _any(**arguments: Any) -> None:
+    """Stand for code whose arguments are given by name."""
+
+
+def _tool_called(
+    name: str,
+    region: str | None,
+    upstream: str | None,
+    kind: str,
+    ignored: Collection[str],
+) -> Tool:
+    key = (name, region, upstream, kind)
+    known = _tools.get(key) if not ignored else None
+    if known is not None:
+        return known
+    with _lock:
+        is_new_name = all(name != known_name for known_name, *_ in _tools)
+        may_register = not is_new_name or len(_tools) < MAX_NAMES
+        made = Tool(
+            _any,
+            name=name,
+            region=region,
+            upstream=upstream,
+            type=kind,
+            ignore_arguments=ignored,
+            is_registered=is_new_name and may_register,
+        )
+        if len(_tools) < MAX_NAMES and not ignored:
+            _tools[key] = made
+        return made

@@ -1,0 +1,151 @@
+"""Open and close calls and attempts: every word to the telemetry passes through here, guarded.
+
+Nothing here raises. The functions are plain and few because an unguarded tool pays for each.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from contextvars import Token
+from typing import Any
+
+from fuseboard import guard
+from fuseboard.arguments import hash_arguments
+from fuseboard.calls.current import CURRENT
+from fuseboard.calls.registration import Resolver, Tool
+from fuseboard.conventions import (
+    Layer,
+    Outcome,
+    ResultSource,
+    RetryStrategy,
+)
+from fuseboard.record import AttemptRecord, CallRecord, Fault
+from fuseboard.runtime import RUNTIME
+
+Entered = tuple[object, Token[CallRecord | None]]
+
+
+def open_call(tool: Tool, args: tuple[Any, ...], kwargs: dict[str, Any]) -> CallRecord:
+    """Make the record of a call and tell the telemetry."""
+    runtime = RUNTIME
+    info = tool.info
+    region, upstream, args_hash, bound = tool.region, info.upstream, None, None
+    try:
+        if tool.needs_arguments or runtime.record_arguments:
+            bound = tool.bind(args, kwargs)
+            if tool.hashes_arguments:
+                args_hash = hash_arguments(bound, tool.ignored)
+            if tool.region_of is not None:
+                region = _resolve(tool.region_of, bound, "region")
+            if tool.upstream_of is not None:
+                upstream = _resolve(tool.upstream_of, bound, "upstream")
+    except Exception as fault:
+        guard.swallow("looking at the arguments of a call", fault)
+    clock = runtime.clock
+    call = CallRecord(info, region, upstream, clock.time_ns(), clock.monotonic(), args_hash)
+    if runtime.record_arguments:
+        call.arguments = bound
+    try:
+        runtime.telemetry.call_started(call)
+    except Exception as fault:
+        guard.swallow("reporting the start of a call", fault)
+    return call
+
+
+def open_attempt(call: CallRecord, delay: float = 0.0) -> AttemptRecord:
+    """Add an attempt to a call and tell the telemetry; the first begins with the call."""
+    runtime = RUNTIME
+    number = len(call.attempts) + 1
+    if number == 1:
+        attempt = AttemptRecord(1, delay, call.started_unix_ns, call.started)
+    else:
+        clock = runtime.clock
+        attempt = AttemptRecord(number, delay, clock.time_ns(), clock.monotonic())
+    call.attempts.append(attempt)
+    try:
+        runtime.telemetry.attempt_started(call, attempt)
+    except Exception as fault:
+        guard.swallow("reporting the start of an attempt", fault)
+    return attempt
+
+
+def enter(call: CallRecord) -> Entered:
+    """Make the call current, for its children and for ``current_call()``."""
+    token: object = None
+    try:
+        token = RUNTIME.telemetry.enter(call)
+    except Exception as fault:
+        guard.swallow("making a call's span current", fault)
+    return token, CURRENT.set(call)
+
+
+def leave(entered: Entered) -> None:
+    """Restore what was current before."""
+    token, previous = entered
+    # A coroutine may be closed from another context, which then keeps its own value.
+    with suppress(ValueError):
+        CURRENT.reset(previous)
+    try:
+        RUNTIME.telemetry.leave(token)
+    except Exception as fault:
+        guard.swallow("restoring the current span", fault)
+
+
+def close_attempt(
+    call: CallRecord, attempt: AttemptRecord, now: float, fault: Fault | None
+) -> None:
+    """End an attempt.
+
+    Args:
+        call: Its call.
+        attempt: The attempt.
+        now: Monotonic seconds.
+        fault: Why it failed, or None.
+    """
+    attempt.duration = now - attempt.started
+    attempt.fault = fault
+    try:
+        RUNTIME.telemetry.attempt_ended(call, attempt)
+    except Exception as own:
+        guard.swallow("reporting the end of an attempt", own)
+
+
+def close_call(
+    call: CallRecord,
+    now: float,
+    outcome: Outcome,
+    fault: Fault | None = None,
+    layer: Layer = Layer.TOOL,
+    strategy: RetryStrategy = RetryStrategy.NONE,
+) -> None:
+    """End a call, once; a second end is ignored.
+
+    Args:
+        call: The call.
+        now: Monotonic seconds.
+        outcome: How it ended.
+        fault: The fault that decided it, also where it was handled.
+        layer: The layer that decided it.
+        strategy: How the fault was answered.
+    """
+    if call.outcome is not None:
+        return
+    call.duration = now - call.started
+    call.fault = fault
+    call.layer = layer
+    call.retry_strategy = strategy
+    if outcome is Outcome.OK or outcome is Outcome.PARTIAL:
+        call.result_source = ResultSource.LIVE
+    call.outcome = outcome
+    try:
+        RUNTIME.telemetry.call_ended(call)
+    except Exception as own:
+        guard.swallow("reporting the end of a call", own)
+
+
+def _resolve(resolver: Resolver, bound: dict[str, object], what: str) -> str | None:
+    try:
+        return str(resolver(bound)) or None
+    except Exception as fault:
+        guard.swallow(f"finding the {what} of a call", fault)
+        return None

@@ -1,0 +1,136 @@
+"""What is known of a tool once it is decorated."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, Final
+
+from fuseboard import guard
+from fuseboard.calls.binding import Binder, make_binder, signature_of
+from fuseboard.errors import ConfigurationError
+from fuseboard.policy.config import Policy
+from fuseboard.policy.registry import BREAKERS
+from fuseboard.record import ToolInfo
+from fuseboard.runtime import RUNTIME
+
+Resolver = Callable[[Mapping[str, object]], str]
+"""Returns the region or upstream of a call from its bound arguments."""
+
+TOOL_TYPES: Final = ("function", "extension", "datastore")
+MAX_NAME: Final = 128
+
+
+class Tool:
+    """A decorated function: its names, its policy, and how to bind its arguments."""
+
+    __slots__ = (
+        "bind",
+        "hashes_arguments",
+        "ignored",
+        "info",
+        "needs_arguments",
+        "policy",
+        "region",
+        "region_of",
+        "signature",
+        "upstream_of",
+    )
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        *,
+        name: str | None = None,
+        policy: Policy | None = None,
+        region: str | Resolver | None = None,
+        upstream: str | Resolver | None = None,
+        type: str = "function",  # noqa: A002 - the attribute is called gen_ai.tool.type
+        regions: Collection[str] = (),
+        ignore_arguments: Collection[str] = (),
+        hash_arguments: bool = True,
+        is_registered: bool = True,
+    ) -> None:
+        """Check the options and register the tool, unless ``is_registered`` is false.
+
+        Raises:
+            ConfigurationError: If an option is wrong.
+        """
+        self.region, self.region_of = _split("region", region)
+        fixed_upstream, self.upstream_of = _split("upstream", upstream)
+        self.policy = _check_policy(policy)
+        self.ignored = frozenset(_check_names("ignore_arguments", ignore_arguments))
+        self.hashes_arguments = hash_arguments
+        self.needs_arguments = hash_arguments or bool(self.region_of or self.upstream_of)
+        self.bind: Binder = make_binder(function)
+        self.signature: inspect.Signature | None = signature_of(function)
+        if type not in TOOL_TYPES:
+            raise ConfigurationError(f"tool(type={type!r}): must be one of {TOOL_TYPES}")
+        breaker = self.policy.breaker if self.policy else None
+        self.info = ToolInfo(
+            name=check_name(name if name is not None else _name_of(function)),
+            type=type,
+            regions=tuple(_check_names("regions", regions)) or _just(self.region),
+            upstream=fixed_upstream,
+            has_breaker=breaker is not None,
+        )
+        if breaker is not None:
+            BREAKERS.declare(self.info.name, breaker)
+        if is_registered:
+            _register(self.info)
+
+
+def _register(info: ToolInfo) -> None:
+    try:
+        RUNTIME.register(info)
+    except Exception as fault:
+        guard.swallow("registering a tool", fault)
+
+
+def check_name(name: object) -> str:
+    """Return a tool's name if it may be one.
+
+    Raises:
+        ConfigurationError: If it is no text, empty or too long.
+    """
+    if not isinstance(name, str) or not name.strip() or len(name) > MAX_NAME:
+        raise ConfigurationError(
+            f"tool(name={name!r}): must be a text of 1 to {MAX_NAME} characters"
+        )
+    return name
+
+
+def _name_of(function: Callable[..., Any]) -> str:
+    inner = getattr(function, "func", function)  # functools.partial
+    name = getattr(inner, "__name__", None) or type(function).__name__
+    if name == "<lambda>":
+        raise ConfigurationError("tool(<lambda>): a lambda has no name; give one with name=...")
+    return str(name)
+
+
+def _split(option: str, given: object) -> tuple[str | None, Resolver | None]:
+    if given is None:
+        return None, None
+    if isinstance(given, str) and given:
+        return str(given), None
+    if callable(given):
+        return None, given
+    raise ConfigurationError(
+        f"tool({option}={given!r}): must be a text, or a function of the bound arguments"
+    )
+
+
+def _check_policy(policy: object) -> Policy | None:
+    if policy is None or isinstance(policy, Policy):
+        return policy
+    raise ConfigurationError(f"tool(policy={policy!r}): must be a fuseboard.Policy or None")
+
+
+def _check_names(option: str, names: Collection[str]) -> Collection[str]:
+    if isinstance(names, str) or not all(isinstance(name, str) and name for name in names):
+        raise ConfigurationError(f"tool({option}={names!r}): must be a collection of texts")
+    return names
+
+
+def _just(region: str | None) -> tuple[str, ...]:
+    return (region,) if region else ()

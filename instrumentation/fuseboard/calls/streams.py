@@ -1,0 +1,237 @@
+"""Generator tools: the call lasts until the stream is exhausted, fails or is left.
+
+Wrappers are generator functions themselves, so ``inspect`` sees no difference, and pass
+``send``, ``throw``, ``close`` and the return value on. Every step of the tool's code runs in the
+consumer's own task. A retry is possible until the first item has been delivered; what follows
+would repeat items.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterable, Callable, Generator
+from sys import exception
+from typing import Any, NamedTuple
+
+from fuseboard.calls.driving import async_wait, await_limited, value_of, wait
+from fuseboard.calls.guarded import GuardedRun
+from fuseboard.calls.recording import leave
+from fuseboard.calls.registration import Tool
+from fuseboard.policy.config import Policy
+
+
+class _Opening(NamedTuple):
+    """What came of starting a stream.
+
+    Attributes:
+        stream: The tool's generator, or what a fallback gave; None if it has already ended.
+        item: Its first item, or the return value of one without items.
+        is_live: Whether it is the tool's own.
+    """
+
+    stream: Any
+    item: Any = None
+    is_live: bool = True
+
+
+def stream_sync(tool: Tool, policy: Policy, function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a generator function that passes on what ``function`` yields."""
+
+    def streaming(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
+        run = GuardedRun(tool, policy, args, kwargs, exception())
+        opening = _open(run, function)
+        if opening.stream is None:
+            return opening.item
+        if not opening.is_live:
+            return (yield from opening.stream)
+        return (yield from relay(run, opening.stream, opening.item))
+
+    return streaming
+
+
+def stream_async(tool: Tool, policy: Policy, function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return an async generator function that passes on what ``function`` yields."""
+
+    async def streaming(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, Any]:
+        run = GuardedRun(tool, policy, args, kwargs, exception())
+        opening = await _open_async(run, function)
+        stream, item = opening.stream, opening.item
+        if stream is None:
+            return
+        if not opening.is_live:
+            async for item in _as_async(stream):
+                yield item
+            return
+        # The relay of the sync case once more: an async generator can't delegate.
+        while True:
+            run.delivered()
+            thrown: BaseException | None = None
+            sent: Any = None
+            try:
+                sent = yield item
+            except GeneratorExit:
+                await close_async(run, stream)
+                raise
+            except BaseException as error:
+                thrown = error
+            step = stream.asend(sent) if thrown is None else stream.athrow(thrown)
+            del thrown
+            advanced = await advance_async(run, step)
+            if advanced is None:
+                return
+            (item,) = advanced
+
+    return streaming
+
+
+def relay(run: GuardedRun, stream: Any, item: Any) -> Generator[Any, Any, Any]:
+    """Yield the items of a started generator and pass everything on that the consumer does.
+
+    Args:
+        run: The call.
+        stream: The tool's generator.
+        item: What it yielded last.
+
+    Returns:
+        The generator's return value.
+    """
+    while True:
+        run.delivered()
+        step: Callable[[Any], Any] = stream.send
+        try:
+            argument = yield item
+        except GeneratorExit:
+            _close(run, stream)
+            raise
+        except BaseException as thrown:
+            step, argument = stream.throw, thrown
+        entered = run.enter()
+        try:
+            item = step(argument)
+        except StopIteration as stop:
+            leave(entered)
+            run.exhausted()
+            return stop.value
+        except BaseException as error:
+            leave(entered)
+            run.raised(error, is_last=True)
+            raise
+        finally:
+            argument = None  # may be an exception, whose traceback holds this frame
+        leave(entered)
+
+
+async def advance_async(run: GuardedRun, step: Any) -> tuple[Any] | None:
+    """Await the next item of a stream; return None at its end."""
+    run.renew_time_limit()
+    entered = run.enter()
+    try:
+        item = await await_limited(run, step)
+    except StopAsyncIteration:
+        leave(entered)
+        run.exhausted()
+        return None
+    except BaseException as error:
+        leave(entered)
+        run.raised(error, is_last=True)
+        raise
+    leave(entered)
+    return (item,)
+
+
+async def close_async(run: GuardedRun, stream: Any) -> None:
+    """Close the tool's async generator because the consumer left."""
+    entered = run.enter()
+    try:
+        await stream.aclose()
+    except BaseException as error:
+        leave(entered)
+        run.raised(error, is_last=True)
+        raise
+    leave(entered)
+    run.left()
+
+
+def _close(run: GuardedRun, stream: Any) -> None:
+    entered = run.enter()
+    try:
+        stream.close()
+    except BaseException as error:
+        leave(entered)
+        run.raised(error, is_last=True)
+        raise
+    leave(entered)
+    run.left()
+
+
+def _open(run: GuardedRun, function: Callable[..., Any]) -> _Opening:
+    """Start the tool's generator, again if the policy says so, up to its first item."""
+    while run.admits():
+        entered = run.enter()
+        try:
+            stream = function(*run.args, **run.kwargs)
+            item = next(stream)
+        except StopIteration as stop:
+            leave(entered)
+            run.exhausted()
+            return _Opening(None, stop.value)
+        except BaseException as error:
+            leave(entered)
+            if run.raised(error):
+                raise
+        else:
+            leave(entered)
+            return _Opening(stream, item)
+        if not wait(run):
+            break
+    return _serve(run)
+
+
+async def _open_async(run: GuardedRun, function: Callable[..., Any]) -> _Opening:
+    while run.admits():
+        entered = run.enter()
+        try:
+            stream = function(*run.args, **run.kwargs)
+            item = await await_limited(run, anext(stream))
+        except StopAsyncIteration:
+            leave(entered)
+            run.exhausted()
+            return _Opening(None)
+        except BaseException as error:
+            leave(entered)
+            if run.raised(error):
+                raise
+        else:
+            leave(entered)
+            return _Opening(stream, item)
+        if not await async_wait(run):
+            break
+    return _serve(run)
+
+
+def _serve(run: GuardedRun) -> _Opening:
+    """Serve the items of the first fallback that gives any; raise if none does."""
+    for fallback in run.fallbacks():
+        entered = run.enter()
+        try:
+            if fallback.function is None:
+                items = value_of(fallback)
+            else:
+                items = fallback.function(*run.args, **run.kwargs)
+        except BaseException as error:
+            leave(entered)
+            if run.fallback_raised(error):
+                raise
+            continue
+        leave(entered)
+        if run.serves(fallback, items):
+            return _Opening(items, is_live=False)
+    return _Opening(None, run.conclude())
+
+
+async def _as_async(items: Any) -> AsyncGenerator[Any, None]:
+    if isinstance(items, AsyncIterable):
+        async for item in items:
+            yield item
+        return
+    for item in items:
+        yield item

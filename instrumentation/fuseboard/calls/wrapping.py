@@ -1,0 +1,151 @@
+"""``tool`` and ``wrap``: make a tool of a function without changing what anybody sees of it."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Collection
+from typing import Any, Final, Literal, TypedDict, TypeVar, Unpack, cast, overload
+
+from fuseboard.calls.bare import observe_async, observe_sync
+from fuseboard.calls.driving import guard_async, guard_sync
+from fuseboard.calls.registration import Resolver, Tool
+from fuseboard.calls.streams import stream_async, stream_sync
+from fuseboard.errors import ConfigurationError
+from fuseboard.policy.config import Policy
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_MARK: Final = "__fuseboard_tool__"
+_NO_POLICY: Final = Policy()
+
+
+class ToolOptions(TypedDict, total=False):
+    """Options of :func:`tool` and :func:`wrap`.
+
+    Attributes:
+        name: The tool's name; default the function's.
+        policy: How its calls are guarded; default not at all.
+        region: The region it acts in, or a function of the bound arguments that returns it;
+            default the process's own.
+        upstream: The service it depends on, likewise.
+        type: ``function``, ``extension`` or ``datastore``.
+        regions: The regions it may act in, whose metric series then exist from the start.
+        ignore_arguments: Names of arguments that are left out of the arguments' hash because
+            they change from call to call.
+        hash_arguments: Whether the arguments are hashed.
+    """
+
+    name: str | None
+    policy: Policy | None
+    region: str | Resolver | None
+    upstream: str | Resolver | None
+    type: Literal["function", "extension", "datastore"]
+    regions: Collection[str]
+    ignore_arguments: Collection[str]
+    hash_arguments: bool
+
+
+@overload
+def tool(fn: F, /) -> F: ...
+@overload
+def tool(**options: Unpack[ToolOptions]) -> Callable[[F], F]: ...
+def tool(fn: F | None = None, /, **options: Unpack[ToolOptions]) -> F | Callable[[F], F]:
+    """Make a function a tool: each call becomes a span and counts in metrics.
+
+    Works for plain and coroutine functions, generators, async generators, and methods of all
+    kinds in either order of decorators. Without a policy it only observes: value, exception and
+    signature stay the same.
+
+    Args:
+        fn: The function, where the decorator is used without parentheses.
+        **options: See :class:`ToolOptions`.
+
+    Returns:
+        The tool, of the same type as the function.
+
+    Raises:
+        ConfigurationError: If an option is wrong or does not go with the function.
+
+    Since 0.1.
+    """
+    if fn is None:
+        return lambda function: wrap(function, **options)
+    return wrap(fn, **options)
+
+
+def wrap(fn: F, /, **options: Unpack[ToolOptions]) -> F:
+    """Return a tool that calls ``fn``, for functions that are not yours to decorate.
+
+    Args:
+        fn: A function, method, partial or callable object.
+        **options: See :class:`ToolOptions`.
+
+    Raises:
+        ConfigurationError: If an option is wrong or does not go with the function.
+
+    Since 0.1.
+    """
+    unknown = options.keys() - ToolOptions.__annotations__.keys()
+    if unknown:
+        raise ConfigurationError(
+            f"tool(): unknown option {min(unknown)!r}; there are "
+            f"{', '.join(sorted(ToolOptions.__annotations__))}"
+        )
+    found: Any = fn
+    if isinstance(found, staticmethod | classmethod):
+        # Wrapped inside and put back, so that the class binds it as before.
+        return cast("F", type(found)(wrap(found.__func__, **options)))
+    if inspect.isclass(found) or not callable(found):
+        raise ConfigurationError(
+            f"tool({found!r}): must be a function or a method; decorate a class's methods instead"
+        )
+    if hasattr(found, _MARK):
+        raise ConfigurationError(
+            f"tool({found!r}): is a tool already; decorated twice, every call would count twice"
+        )
+    known = Tool(found, **options)
+    wrapper = functools.wraps(found)(_choose(known, found))
+    setattr(wrapper, _MARK, known)
+    return cast("F", wrapper)
+
+
+def _choose(known: Tool, function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the wrapper for what a function is, and for whether it has a policy."""
+    policy = known.policy
+    kind = function if inspect.isroutine(function) else _body_of(function)
+    if inspect.isgeneratorfunction(kind):
+        _check_stream(known)
+        return stream_sync(known, policy or _NO_POLICY, function)
+    if inspect.isasyncgenfunction(kind):
+        return stream_async(known, policy or _NO_POLICY, function)
+    is_async = inspect.iscoroutinefunction(kind)
+    if policy is None:
+        return observe_async(known, function) if is_async else observe_sync(known, function)
+    if is_async:
+        return guard_async(known, policy, function)
+    _check_sync(known)
+    return guard_sync(known, policy, function)
+
+
+def _body_of(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return what a callable object runs; a partial is understood by ``inspect`` itself."""
+    return function if isinstance(function, functools.partial) else type(function).__call__
+
+
+def _check_stream(known: Tool) -> None:
+    policy = known.policy
+    if policy is not None and policy.timeout is not None:
+        raise ConfigurationError(
+            f"Policy(timeout={policy.timeout!r}) for {known.info.name!r}: a synchronous generator "
+            "can't be interrupted; give its client a timeout, or make it an async generator"
+        )
+
+
+def _check_sync(known: Tool) -> None:
+    for fallback in known.policy.fallbacks if known.policy else ():
+        if inspect.iscoroutinefunction(fallback.function):
+            raise ConfigurationError(
+                f"Fallback(function={fallback.function!r}) for {known.info.name!r}: an async "
+                "fallback needs an async tool"
+            )

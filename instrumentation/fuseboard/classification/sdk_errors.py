@@ -1,0 +1,133 @@
+"""Exceptions of agent and data clients that carry no HTTP status, by qualified name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from fuseboard.classification.http import as_status, judge_status
+from fuseboard.classification.inspecting import names_of, probe
+from fuseboard.classification.network import LOST, POOL, TIMEOUT
+from fuseboard.classification.verdicts import (
+    access_fault,
+    input_fault,
+    persistent_fault,
+    semantic_fault,
+    transient_fault,
+)
+from fuseboard.conventions import ErrorClass, Origin
+from fuseboard.errors import (
+    AbandonedThreadsError,
+    AttemptTimeoutError,
+    BudgetExhaustedError,
+    CircuitOpenError,
+)
+from fuseboard.record import Verdict
+
+CIRCUIT_OPEN: Final = "circuit_open"
+BUDGET: Final = persistent_fault("budget_exhausted", ambiguous=True, origin=Origin.ORCHESTRATION)
+THREADS: Final = transient_fault(
+    "abandoned_threads_limit", ambiguous=False, origin=Origin.ORCHESTRATION
+)
+ATTEMPT_TIMEOUT: Final = transient_fault("attempt_timeout", ambiguous=True)
+
+_LOCKED: Final = transient_fault("lock_wait_matcher", ambiguous=False)
+_MODEL: Final = Verdict(
+    ErrorClass.L5_SEMANTIC, "model_output_matcher", False, ambiguous=True, origin=Origin.MODEL
+)
+
+_NAMES: Final[Mapping[str, Verdict]] = {
+    "openai.APITimeoutError": TIMEOUT,
+    "openai.APIConnectionError": LOST,
+    "anthropic.APITimeoutError": TIMEOUT,
+    "anthropic.APIConnectionError": LOST,
+    "botocore.exceptions.NoCredentialsError": access_fault("credentials_matcher"),
+    "botocore.exceptions.ParamValidationError": input_fault("schema_validation_matcher"),
+    "google.auth.exceptions.GoogleAuthError": access_fault("credentials_matcher"),
+    "langchain_core.exceptions.OutputParserException": _MODEL,
+    "pydantic_ai.exceptions.UnexpectedModelBehavior": _MODEL,
+    "fastmcp.exceptions.NotFoundError": input_fault("unknown_tool_matcher"),
+    "fastmcp.exceptions.ToolError": semantic_fault("mcp_tool_error"),
+    "mcp.server.fastmcp.exceptions.ToolError": semantic_fault("mcp_tool_error"),
+    "sqlalchemy.exc.TimeoutError": POOL,
+    "psycopg_pool.PoolTimeout": POOL,
+    "psycopg.errors.LockNotAvailable": _LOCKED,
+    "psycopg.errors.DeadlockDetected": _LOCKED,
+    "psycopg.errors.SerializationFailure": _LOCKED,
+    "redis.exceptions.BusyLoadingError": transient_fault("busy_matcher", ambiguous=False),
+    "redis.exceptions.AuthenticationError": access_fault("credentials_matcher"),
+    "redis.exceptions.TimeoutError": TIMEOUT,
+    "redis.exceptions.ConnectionError": LOST,
+}
+
+_MCP_ERRORS: Final = frozenset({"mcp.shared.exceptions.MCPError", "mcp.shared.exceptions.McpError"})
+# JSON-RPC codes, as MCP and its SDK use them.
+_JSON_RPC: Final[Mapping[int, Verdict]] = {
+    -32700: input_fault("json_rpc_matcher"),
+    -32600: input_fault("json_rpc_matcher"),
+    -32601: input_fault("json_rpc_matcher"),
+    -32602: input_fault("json_rpc_matcher"),
+    -32002: input_fault("json_rpc_matcher"),
+    -32603: transient_fault("json_rpc_matcher", ambiguous=True),
+    -32001: transient_fault("json_rpc_matcher", ambiguous=True),
+    -32000: transient_fault("json_rpc_matcher", ambiguous=True),
+    -32021: persistent_fault("json_rpc_matcher"),
+    -32022: persistent_fault("json_rpc_matcher"),
+}
+_SQLITE_BUSY: Final = frozenset({5, 6})
+
+
+def classify_own(error: BaseException) -> Verdict | None:
+    """Judge an exception that a policy of ours raised, here or in a tool within the tool."""
+    cls = type(error)
+    if issubclass(cls, CircuitOpenError):
+        return _judge_open_circuit(error)
+    if issubclass(cls, AttemptTimeoutError):
+        return ATTEMPT_TIMEOUT
+    if issubclass(cls, BudgetExhaustedError):
+        return BUDGET
+    return THREADS if issubclass(cls, AbandonedThreadsError) else None
+
+
+def classify_sdk(error: BaseException) -> Verdict | None:
+    """Judge an exception of a known client that has no HTTP status, or return None."""
+    names = names_of(type(error))
+    if not _MCP_ERRORS.isdisjoint(names):
+        return _judge_mcp(error)
+    if "sqlite3.OperationalError" in names:
+        code = probe(error, "sqlite_errorcode")
+        # The low byte is the primary code, the rest refines it.
+        return _LOCKED if isinstance(code, int) and code & 0xFF in _SQLITE_BUSY else None
+    if _NAMES.keys().isdisjoint(names):
+        return None
+    return next(verdict for name, verdict in _NAMES.items() if name in names)
+
+
+def _judge_open_circuit(error: BaseException) -> Verdict:
+    found = probe(error, "error_class")
+    error_class = found if isinstance(found, ErrorClass) else ErrorClass.UNCLASSIFIED
+    retry_after = probe(error, "retry_after")
+    return Verdict(
+        error_class,
+        CIRCUIT_OPEN,
+        False,
+        origin=Origin.ORCHESTRATION,
+        retry_after=retry_after if isinstance(retry_after, float) else None,
+    )
+
+
+def _judge_mcp(error: BaseException) -> Verdict | None:
+    details = probe(error, "error")
+    data = probe(details, "data")
+    if isinstance(data, Mapping):
+        for name in ("httpStatus", "http_status", "status"):
+            status = as_status(data.get(name))
+            if status is not None and status >= 400:
+                return judge_status(status)
+    code = probe(details, "code")
+    if not isinstance(code, int):
+        return None
+    status = as_status(code)
+    if status is not None and status >= 400:
+        return judge_status(status)
+    return _JSON_RPC.get(code)

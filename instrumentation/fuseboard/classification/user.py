@@ -1,0 +1,168 @@
+"""Classifiers that users add, by decorator or by entry point; they come before all others."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Final, Literal, TypeVar, overload
+
+from fuseboard import guard
+from fuseboard.conventions import ErrorClass, Outcome
+from fuseboard.errors import ConfigurationError
+from fuseboard.record import Verdict
+
+ENTRY_POINT_GROUP: Final = "fuseboard.classifiers"
+
+Answer = Verdict | ErrorClass | Literal[Outcome.INTERRUPTED] | None
+"""What a classifier may return; None leaves the fault to the next one."""
+
+ExceptionClassifier = Callable[[BaseException], Answer]
+ResultClassifier = Callable[[object], Answer]
+C = TypeVar("C", bound=Callable[..., Answer])
+
+
+class _Registered:
+    """The users' classifiers; tuples are replaced, not changed, so that reading needs no lock."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.forget()
+
+    def forget(self) -> None:
+        self.of_exceptions: tuple[ExceptionClassifier, ...] = ()
+        self.of_results: tuple[ResultClassifier, ...] = ()
+        self.is_loaded = False
+
+
+_REGISTERED: Final = _Registered()
+
+
+@overload
+def classifier(function: C, /) -> C: ...
+@overload
+def classifier(*, on: Literal["exception", "result"] = ...) -> Callable[[C], C]: ...
+def classifier(
+    function: C | None = None, /, *, on: Literal["exception", "result"] = "exception"
+) -> C | Callable[[C], C]:
+    """Register a classifier that is asked before the built-in ones, newest first.
+
+    The decorated function gets the exception (or, with ``on="result"``, the returned value)
+    and returns a :class:`~fuseboard.record.Verdict`, an :class:`ErrorClass` as shorthand,
+    ``Outcome.INTERRUPTED`` for control flow that is no fault, or None if it does not know.
+
+    Args:
+        function: The classifier.
+        on: Whether it judges exceptions or returned values.
+
+    Returns:
+        The function itself.
+
+    Raises:
+        ConfigurationError: If ``on`` is neither, or the function can't be called.
+
+    Since 0.1.
+    """
+    if on not in ("exception", "result"):
+        raise ConfigurationError(f"classifier(on={on!r}): must be 'exception' or 'result'")
+
+    def register(found: C) -> C:
+        if not callable(found):
+            raise ConfigurationError(f"classifier({found!r}): must be a function")
+        _register(found, on)
+        return found
+
+    return register if function is None else register(function)
+
+
+def ask_about_exception(error: BaseException) -> Verdict | Outcome | None:
+    """Return the first answer of a user's classifier about an exception."""
+    _load_once()
+    for judge in _REGISTERED.of_exceptions:
+        answer = _ask(judge, error)
+        if answer is not None:
+            return answer
+    return None
+
+
+def ask_about_result(value: object) -> Verdict | None:
+    """Return the first verdict of a user's classifier about a returned value."""
+    for judge in _REGISTERED.of_results:
+        answer = _ask(judge, value)
+        if isinstance(answer, Verdict):
+            return answer
+    return None
+
+
+def forget_classifiers() -> None:
+    """Remove every user's classifier, as tests need it."""
+    with _REGISTERED.lock:
+        _REGISTERED.forget()
+
+
+def _register(judge: Callable[..., Answer], on: str) -> None:
+    with _REGISTERED.lock:
+        if on == "exception":
+            _REGISTERED.of_exceptions = (judge, *_REGISTERED.of_exceptions)
+        else:
+            _REGISTERED.of_results = (judge, *_REGISTERED.of_results)
+
+
+def _ask(judge: Callable[..., Answer], subject: object) -> Verdict | Outcome | None:
+    answer: Any
+    try:
+        answer = judge(subject)
+    except Exception as fault:
+        guard.swallow(f"asking the classifier {_name_of(judge)!r}", fault)
+        return None
+    if isinstance(answer, ErrorClass):
+        return _expand(answer, _name_of(judge))
+    if isinstance(answer, Verdict):
+        return answer
+    if answer is Outcome.INTERRUPTED:
+        return Outcome.INTERRUPTED
+    if answer is not None:
+        wrong = TypeError(f"a classifier must return a Verdict, not {type(answer).__name__}")
+        guard.swallow(f"asking the classifier {_name_of(judge)!r}", wrong)
+    return None
+
+
+def _expand(error_class: ErrorClass, name: str) -> Verdict:
+    verdict = Verdict(error_class, name, error_class is ErrorClass.L3_TRANSIENT)
+    is_refusal = error_class in (ErrorClass.L1_INPUT, ErrorClass.L2_ACCESS)
+    return replace(verdict, ambiguous=not is_refusal)
+
+
+def _name_of(judge: Callable[..., Answer]) -> str:
+    return str(getattr(judge, "__name__", type(judge).__name__))
+
+
+def _load_once() -> None:
+    """Load the entry points at the first fault rather than at import, which must stay quick.
+
+    An entry point names a classifier of exceptions, or a module that registers some
+    with the decorator when it is loaded.
+    """
+    if _REGISTERED.is_loaded:
+        return
+    with _REGISTERED.lock:
+        must_load, _REGISTERED.is_loaded = not _REGISTERED.is_loaded, True
+    if not must_load:
+        return
+    from importlib.metadata import entry_points
+
+    for point in entry_points(group=ENTRY_POINT_GROUP):
+        try:
+            judge = point.load()
+        except Exception as fault:
+            guard.swallow(f"loading the classifier {point.name!r}", fault)
+            continue
+        _append(judge)
+
+
+def _append(judge: Any) -> None:
+    # Behind those of decorators: what the application says wins over what a package says.
+    with _REGISTERED.lock:
+        known = (*_REGISTERED.of_exceptions, *_REGISTERED.of_results)
+        if callable(judge) and judge not in known:
+            _REGISTERED.of_exceptions = (*_REGISTERED.of_exceptions, judge)

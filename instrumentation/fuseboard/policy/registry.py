@@ -1,0 +1,91 @@
+"""All breakers of the process, by what they guard."""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import Final
+
+from fuseboard import guard
+from fuseboard.conventions import OTHER_LABEL
+from fuseboard.policy.breaker import BreakerKey, CircuitBreaker
+from fuseboard.policy.config import Breaker
+from fuseboard.record import BreakerStatus, BreakerTransition
+from fuseboard.runtime import RUNTIME, Runtime
+
+MAX_BREAKERS: Final = 1024
+"""A bound, because regions and upstreams may come from arguments that a model invents."""
+
+
+class BreakerRegistry:
+    """Makes breakers when they are first needed and lists them."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        """Make an empty registry that reports to the telemetry of ``runtime``."""
+        self._runtime = runtime
+        self._breakers: dict[BreakerKey, CircuitBreaker] = {}
+        self._configs: dict[str, Breaker] = {}
+        self._lock = threading.Lock()
+
+    def declare(self, tool: str, config: Breaker) -> None:
+        """Say which thresholds a tool's breakers have; other ones make its breakers anew."""
+        with self._lock:
+            if self._configs.get(tool, config) != config:
+                for key in [key for key in self._breakers if key.tool == tool]:
+                    del self._breakers[key]
+            self._configs[tool] = config
+
+    def get(self, key: BreakerKey, config: Breaker) -> CircuitBreaker:
+        """Return the breaker of a key; past ``MAX_BREAKERS`` a tool's new keys share one."""
+        breaker = self._breakers.get(key)
+        return breaker if breaker is not None else self._make(key, config)
+
+    def statuses(self) -> list[BreakerStatus]:
+        """Return the present state of every breaker."""
+        with self._lock:
+            breakers = list(self._breakers.values())
+        return [breaker.status() for breaker in breakers]
+
+    def find(self, name: str) -> CircuitBreaker | None:
+        """Return the breaker called ``tool/region/upstream``, if it exists."""
+        with self._lock:
+            return next((b for key, b in self._breakers.items() if key.name == name), None)
+
+    def clear(self) -> None:
+        """Forget every breaker, as tests need it."""
+        with self._lock:
+            self._breakers.clear()
+            self._configs.clear()
+
+    def renew_locks(self) -> None:
+        """Make new locks in a forked child."""
+        self._lock = threading.Lock()
+        for breaker in self._breakers.values():
+            breaker.renew_locks()
+
+    def _make(self, key: BreakerKey, config: Breaker) -> CircuitBreaker:
+        with self._lock:
+            if key not in self._breakers and len(self._breakers) >= MAX_BREAKERS:
+                key = BreakerKey(key.tool, OTHER_LABEL)
+            breaker = self._breakers.get(key)
+            if breaker is not None:
+                return breaker
+            breaker = CircuitBreaker(key, config, self._runtime.clock, self._report)
+            self._breakers[key] = breaker
+        try:
+            self._runtime.telemetry.breaker_created(breaker.status())
+        except Exception as fault:
+            guard.swallow("reporting a new breaker", fault)
+        return breaker
+
+    def _report(self, transition: BreakerTransition) -> None:
+        try:
+            self._runtime.telemetry.breaker_changed(transition)
+        except Exception as fault:
+            guard.swallow("reporting a transition of a breaker", fault)
+
+
+BREAKERS: Final = BreakerRegistry(RUNTIME)
+RUNTIME.breaker_statuses = BREAKERS.statuses
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=BREAKERS.renew_locks)
