@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from fuseboard.conventions import BreakerState, ErrorClass, Outcome
@@ -15,7 +16,7 @@ PURPLE: Final = "#CC79A7"
 GREY: Final = "#7F7F7F"
 OCHRE: Final = "#B8A400"
 
-CLASS_COLOURS: Final = {
+CLASS_COLOURS: Final[Mapping[str, str]] = {
     ErrorClass.L1_INPUT: SKY,
     ErrorClass.L2_ACCESS: PURPLE,
     ErrorClass.L3_TRANSIENT: YELLOW,
@@ -23,7 +24,7 @@ CLASS_COLOURS: Final = {
     ErrorClass.L5_SEMANTIC: BLUE,
     ErrorClass.UNCLASSIFIED: GREY,
 }
-OUTCOME_COLOURS: Final = {
+OUTCOME_COLOURS: Final[Mapping[str, str]] = {
     Outcome.OK: GREEN,
     Outcome.PARTIAL: BLUE,
     Outcome.DEGRADED: YELLOW,

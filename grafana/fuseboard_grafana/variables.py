@@ -49,7 +49,6 @@ def _labels(name: str, label: str, selector: str) -> Json:
         "type": "query",
         "datasource": DATASOURCE,
         "query": {"qryType": _CLASSIC_QUERY, "query": query, "refId": f"Variable{label}"},
-        "definition": query,
         "refresh": _ON_TIME_RANGE_CHANGE,
         "sort": _ALPHABETICAL,
         "multi": True,
