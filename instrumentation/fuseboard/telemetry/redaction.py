@@ -63,10 +63,18 @@ def redact(text: str, limit: int = MAX_MESSAGE_LENGTH) -> str:
     Since 0.1.0.
     """
     try:
+        if len(text) <= MAX_MESSAGE_LENGTH:
+            # The same message goes onto the attempt, the call and both their states.
+            return _cached(text, limit)
         shortened = valid(text[: max(_SCANNED_LENGTH, limit)])
         return _cut(_mask(shortened), limit)
     except Exception:
         return "<unreadable text>"
+
+
+@lru_cache(maxsize=64)
+def _cached(text: str, limit: int) -> str:
+    return _cut(_mask(valid(text)), limit)
 
 
 def name(text: str) -> str:

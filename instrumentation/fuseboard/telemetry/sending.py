@@ -5,6 +5,7 @@ from __future__ import annotations
 import email.utils
 import http.client
 import os
+import socket
 import ssl
 import time
 from collections.abc import Mapping
@@ -43,7 +44,7 @@ class Unavailable:
     Attributes:
         detail: What happened.
         retry_after: Seconds the collector asked to wait, if it did.
-        is_refused: Whether nothing listens there.
+        is_refused: Whether nothing listens there, or the host has no address.
     """
 
     detail: str
@@ -150,7 +151,8 @@ def _connect(scheme: str, netloc: str) -> http.client.HTTPConnection:
 
 def _unavailable(fault: Exception) -> Unavailable:
     words = redact(f"{type(fault).__name__}: {fault}", 200)
-    return Unavailable(words, is_refused=isinstance(fault, ConnectionRefusedError))
+    is_refused = isinstance(fault, ConnectionRefusedError | socket.gaierror)
+    return Unavailable(words, is_refused=is_refused)
 
 
 def _read(signal: Signal, response: http.client.HTTPResponse) -> Answer:
