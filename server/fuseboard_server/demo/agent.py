@@ -97,7 +97,8 @@ class TripPlanner:
         arguments = self._model.arguments(name, {**right, "region": self._region})
         try:
             if inspect.iscoroutinefunction(tool):
-                return await tool(**arguments)
+                answer: object = await tool(**arguments)
+                return answer
             return await asyncio.to_thread(tool, **arguments)
         except Exception as error:
             logger.debug("%s failed: %r", name, error)

@@ -18,6 +18,20 @@ CLIENT_TIMEOUT = 4.0
 """Scenario seconds after which the HTTP clients give up by themselves."""
 
 
+class ServiceError(httpx.HTTPStatusError):
+    """An error as the SDKs of services raise it: with the service's own words at hand.
+
+    Attributes:
+        body: The parsed body of the error response.
+    """
+
+    def __init__(self, response: httpx.Response) -> None:
+        super().__init__(
+            f"{response.status_code} from the service", request=response.request, response=response
+        )
+        self.body: object = response.json()
+
+
 class Network:
     """The connections of one agent.
 
@@ -49,6 +63,13 @@ class Network:
     async def aget(self, tool: str, region: str, **parameters: str) -> dict[str, object]:
         """Ask a service without blocking and return its JSON."""
         return _body(await self._async.get(self._url(tool, region), params=parameters))
+
+    async def search(self, region: str, query: str) -> dict[str, object]:
+        """Search the web as that service's SDK would."""
+        response = await self._async.get(self._url("web_search", region), params={"query": query})
+        if response.is_error:
+            raise ServiceError(response)
+        return _body(response)
 
     async def advise(self, city: str, region: str) -> CallToolResult:
         """Call the MCP server's tool and return its result as it is."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from mcp.types import CallToolResult
@@ -13,7 +13,7 @@ from fuseboard_server.demo.network import Network
 from fuseboard_server.demo.plan import Plan
 
 Answer = dict[str, object]
-Tool = Callable[..., Answer | Awaitable[Answer] | Awaitable[CallToolResult]]
+Tool = Callable[..., object]
 
 
 class GdsError(Exception):
@@ -72,7 +72,7 @@ def _research_tools(pace: Pace, network: Network) -> dict[str, Tool]:
         policy=Policy(retry=pace.retry(), timeout=pace.timeout(), effects="none"),
     )
     async def web_search(query: str, region: str) -> Answer:
-        return await network.aget("web_search", region, query=query)
+        return await network.search(region, query)
 
     @fuseboard.tool(
         region=region_of,
