@@ -16,7 +16,7 @@ import fuseboard
 CYCLE = 16
 
 
-class Unavailable(Exception):
+class UnavailableError(Exception):
     status_code = 503
 
 
@@ -40,7 +40,7 @@ _flips = itertools.count()
 )
 def weather() -> dict[str, str]:
     if next(_flips) % 3 == 0:
-        raise Unavailable("try again")
+        raise UnavailableError("try again")
     return {"sky": "clear"}
 
 
@@ -56,7 +56,7 @@ def weather() -> dict[str, str]:
 )
 def flights() -> dict[str, str]:
     if _is_down():
-        raise Unavailable("down")
+        raise UnavailableError("down")
     return {"flights": "many"}
 
 

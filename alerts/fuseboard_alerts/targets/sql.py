@@ -99,9 +99,12 @@ def _is_true(condition: Condition, row: Row) -> bool:
 
 
 def _number(value: object) -> float | None:
-    if isinstance(value, int | float) and math.isfinite(value):
-        return float(value)
-    return None
+    if value is None:
+        return None
+    if not isinstance(value, int | float):
+        # Dropping it as "no data" would silence the rule for good.
+        raise TypeError(f"the query answered {value!r} where a DOUBLE is wanted")
+    return float(value) if math.isfinite(value) else None
 
 
 def _time(value: object) -> datetime:

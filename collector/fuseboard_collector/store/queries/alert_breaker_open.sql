@@ -81,7 +81,7 @@ SELECT DISTINCT
     present.job,
     present.tool,
     present.region,
-    CASE WHEN was_open.tool IS NULL THEN 0.0 ELSE 1.0 END AS value,
+    CASE WHEN was_open.tool IS NULL THEN 0 ELSE 1 END::DOUBLE AS value,
     $until::TIMESTAMP AS newest
 FROM present
 SEMI JOIN live ON live.job = present.job

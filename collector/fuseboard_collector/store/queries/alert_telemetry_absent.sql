@@ -11,7 +11,7 @@ WITH newest AS (
     )
 )
 SELECT
-    CASE WHEN received_at > $since::TIMESTAMP THEN 0.0 ELSE 1.0 END AS value,
+    CASE WHEN received_at > $since::TIMESTAMP THEN 0 ELSE 1 END::DOUBLE AS value,
     received_at AS newest
 FROM newest
 WHERE received_at IS NOT NULL

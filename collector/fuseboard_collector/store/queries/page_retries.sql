@@ -21,7 +21,10 @@ SELECT calls.tool, calls.region,
        SUM(calls.weight) AS attempted,
        COALESCE(SUM(calls.weight) FILTER (WHERE calls.attempts >= 2), 0) AS retried,
        SUM(calls.weight * calls.attempts) AS attempts_made,
-       COALESCE(SUM(calls.weight) FILTER (WHERE firsts.call_span_id IS NOT NULL), 0) AS first_try,
+       COALESCE(SUM(calls.weight)
+                    FILTER (WHERE firsts.call_span_id IS NOT NULL
+                            AND NOT (calls.attempts = 1 AND calls.outcome = 'cancelled')), 0)
+           AS first_try,
        COALESCE(SUM(calls.weight) FILTER (WHERE calls.outcome IN ('ok', 'partial')), 0)
            AS succeeded,
        COALESCE(SUM(calls.weight)
