@@ -23,6 +23,8 @@ _MAX_INT32 = 2**31 - 1
 
 def text(value: Value, limit: int = MAX_NAME) -> str | None:
     """Return a text column; None for what is absent or empty."""
+    if type(value) is str and 0 < len(value) <= limit and "\0" not in value:
+        return value
     if value is None or value == "":
         return None
     if not isinstance(value, str):
@@ -38,6 +40,8 @@ def clean(value: str) -> str:
 
 def number(value: Value) -> float | None:
     """Return a finite number; None for anything else."""
+    if type(value) is float and math.isfinite(value):
+        return value
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     try:
@@ -151,5 +155,8 @@ def _bounded_nest(
     }
 
 
+_encoder = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, default=str)
+
+
 def _json(value: object) -> str:
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False, default=str)
+    return _encoder.encode(value)

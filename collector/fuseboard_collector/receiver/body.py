@@ -5,7 +5,7 @@ from __future__ import annotations
 import zlib
 from enum import Enum
 
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 
 from fuseboard_collector.receiver.errors import (
     MalformedError,
@@ -61,17 +61,21 @@ async def read(request: Request, limit: int = MAX_BODY) -> bytes:
 
     Raises:
         TooLargeError: If it is, or says that it is, larger.
+        MalformedError: If the client hangs up before its end.
     """
     announced = request.headers.get("content-length", "")
     if announced.isdecimal() and int(announced) > limit:
         raise TooLargeError(_over(limit))
     chunks = []
     size = 0
-    async for chunk in request.stream():
-        size += len(chunk)
-        if size > limit:
-            raise TooLargeError(_over(limit))
-        chunks.append(chunk)
+    try:
+        async for chunk in request.stream():
+            size += len(chunk)
+            if size > limit:
+                raise TooLargeError(_over(limit))
+            chunks.append(chunk)
+    except ClientDisconnect:
+        raise MalformedError("the client hung up in the middle of the body") from None
     return b"".join(chunks)
 
 

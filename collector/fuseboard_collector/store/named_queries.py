@@ -13,7 +13,7 @@ import duckdb
 
 from fuseboard_collector.errors import QueryParameterError, UnknownQueryError
 
-_NAME = re.compile(r"[a-z][a-z0-9_]*\Z")
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}\Z")
 _OFFSET_TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)\Z")
 
 
@@ -108,6 +108,6 @@ def names(folder: str = "queries") -> list[str]:
 def _unknown(name: str, folder: str) -> str:
     import difflib
 
-    near = difflib.get_close_matches(name, names(folder), n=3)
+    near = difflib.get_close_matches(name[:80], names(folder), n=3)
     hint = f"; did you mean {' or '.join(repr(item) for item in near)}?" if near else ""
     return f"there is no query named {name[:80]!r}{hint}"
