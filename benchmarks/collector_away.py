@@ -80,9 +80,11 @@ def main() -> int:
             "black-holed": stack.enter_context(measuring.black_hole()),
         }
         rounds: dict[str, list[dict[str, float]]] = {name: [] for name in endpoints}
-        for _ in range(args.rounds):
-            for name, endpoint in endpoints.items():
-                rounds[name].append(run(endpoint, args.calls, args.pause))
+        for number in range(args.rounds):
+            # Each round starts elsewhere, so that no case always follows the same one.
+            turn = number % len(endpoints)
+            for name in [*list(endpoints)[turn:], *list(endpoints)[:turn]]:
+                rounds[name].append(run(endpoints[name], args.calls, args.pause))
     rows = summarise(rounds)
     measuring.report("A no-op tool while the collector is away", rows, args)
     return measuring.verdict(missed(rows))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import logging
+import contextlib
 import threading
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Final
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from fuseboard.telemetry.assembly import Assembly
     from fuseboard.telemetry.settings import Settings
-
-logger = logging.getLogger("fuseboard")
 
 DEFAULT_TIMEOUT: Final = 5.0
 
@@ -158,8 +156,11 @@ def _close_servers() -> None:
 def _shutdown_at_exit() -> None:
     assembly = _STATE.assembly
     if assembly is not None:
-        # A tenth is left for the interpreter's own end, so that the whole takes no longer.
-        shutdown(0.9 * assembly.settings.shutdown_timeout)
+        # A second Ctrl-C means: now.
+        with contextlib.suppress(KeyboardInterrupt):
+            # A fifth is left for the interpreter's own end, also on a busy machine, so that the
+            # whole takes no longer than was asked for.
+            shutdown(0.8 * assembly.settings.shutdown_timeout)
 
 
 def _legal_timeout(function: str, timeout: float) -> float:

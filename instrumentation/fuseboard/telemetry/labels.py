@@ -53,6 +53,10 @@ class BoundedLabel:
                 self.folded += 1
         return chosen
 
+    def peek(self, wanted: str) -> str:
+        """Return the label value to use, without counting or letting anything in."""
+        return self._values.get(wanted, OTHER_LABEL)
+
     def after_fork(self) -> None:
         """Replace the lock, which another thread of the parent may have held."""
         self._lock = threading.Lock()

@@ -310,7 +310,10 @@ class Metrics(Collector):
             tuple(self._series), (0, 0.0)
         )
         for call, seconds in self.in_flight.ages():
-            key = self._of(call).labels
+            key = (
+                self.tools.peek(call.tool.name),
+                self.regions.peek(call.region or self._own_region),
+            )
             calls, oldest = running.get(key, (0, 0.0))
             running[key] = (calls + 1, max(oldest, seconds))
         for labels, (calls, oldest) in running.items():

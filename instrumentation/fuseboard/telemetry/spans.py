@@ -32,6 +32,7 @@ from fuseboard.telemetry.attributes import (
 from fuseboard.telemetry.redaction import name, redact
 
 _NANOSECONDS: Final = 1_000_000_000
+_MAX_REMEMBERED: Final = 1024
 _IDS: Final = RandomIdGenerator()
 
 
@@ -66,15 +67,16 @@ class SpanWriter:
 
     def __init__(self, tracer: Tracer) -> None:
         self._tracer = tracer
-        self._fixed: dict[ToolInfo, tuple[str, Attributes]] = {}
+        self._fixed: dict[str, tuple[ToolInfo, str, Attributes]] = {}
 
     def _fixed_parts(self, tool: ToolInfo) -> tuple[str, Attributes]:
-        fixed = self._fixed.get(tool)
-        if fixed is None:
-            fixed = (f"{EXECUTE_TOOL} {name(tool.name)}", tool_attributes(tool))
-            # Tools made up at run time must not grow this for ever.
-            if len(self._fixed) < 1024:
-                self._fixed[tool] = fixed
+        known = self._fixed.get(tool.name)
+        if known is not None and (known[0] is tool or known[0].type == tool.type):
+            return known[1], known[2]
+        fixed = (f"{EXECUTE_TOOL} {name(tool.name)}", tool_attributes(tool))
+        # Tools made up at run time must not grow this for ever.
+        if len(self._fixed) < _MAX_REMEMBERED:
+            self._fixed[tool.name] = (tool, *fixed)
         return fixed
 
     def start(self, call: CallRecord) -> OpenCall:

@@ -245,6 +245,17 @@ def test_hc_49_invented_names_messages_and_ids_make_no_series(
     assert errors == 10_000
 
 
+def test_hc_49_a_scrape_counts_no_overflow(start: Any, registry: CollectorRegistry) -> None:
+    start(region="eu-west")
+    call = handmade.start(tool=ToolInfo("never registered"), region="mars")
+    for _ in range(3):
+        other = {"tool": "_other", "region": "_other"}
+        assert value(registry, "fuseboard_tool_calls_in_flight", **other) == 1
+    assert value(registry, "fuseboard_label_overflow_total", label="tool") == 0
+    handmade.end(call)
+    assert value(registry, "fuseboard_label_overflow_total", label="tool") == 1
+
+
 def test_hc_49_regions_and_breakers_are_bounded_too(
     start: Any, registry: CollectorRegistry
 ) -> None:
