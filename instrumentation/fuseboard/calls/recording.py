@@ -5,7 +5,6 @@ Nothing here raises. The functions are plain and few because an unguarded tool p
 
 from __future__ import annotations
 
-from contextlib import suppress
 from contextvars import Token
 from typing import Any
 
@@ -82,9 +81,10 @@ def enter(call: CallRecord) -> Entered:
 def leave(entered: Entered) -> None:
     """Restore what was current before."""
     token, previous = entered
-    # A coroutine may be closed from another context, which then keeps its own value.
-    with suppress(ValueError):
+    try:  # noqa: SIM105 - contextlib.suppress costs 0.5 µs, and every call comes here
         CURRENT.reset(previous)
+    except ValueError:
+        pass  # a coroutine closed from another context, which then keeps its own value
     try:
         RUNTIME.telemetry.leave(token)
     except Exception as fault:
