@@ -9,7 +9,7 @@ from __future__ import annotations
 import streamlit as st
 
 from fuseboard_dashboard import markup, sidebar
-from fuseboard_dashboard.pages import (
+from fuseboard_dashboard.screens import (
     alerts,
     board,
     breakers,

@@ -10,7 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from fuseboard.conventions import BreakerState, Outcome
-from fuseboard_dashboard import alerting, markup, numbers, theme
+from fuseboard_dashboard import alerting, headline, markup, theme
 from fuseboard_dashboard.charts.sparkline import sparkline
 from fuseboard_dashboard.data import rows as rows_of
 from fuseboard_dashboard.refresh import PageFrame, show
@@ -53,12 +53,12 @@ def _headline(view: View, found: Sequence[Fuse]) -> list[markup.Stat]:
     before = view.before().totals()
     open_now = [f for f in found if f.state in (BreakerState.OPEN, BreakerState.ISOLATED)]
     return [
-        numbers.calls(row, before),
-        numbers.errors(row, before, view.filters),
-        numbers.retries(row, before, view.filters),
-        numbers.amplified(row, view.filters),
-        numbers.degraded(row, view.filters),
-        numbers.quantile(row, before, "p99", view.filters),
+        headline.calls(row, before),
+        headline.errors(row, before, view.filters),
+        headline.retries(row, before, view.filters),
+        headline.amplified(row, view.filters),
+        headline.degraded(row, view.filters),
+        headline.quantile(row, before, "p99", view.filters),
         markup.Stat(
             "open-breakers", "Breakers open", str(len(open_now)), len(open_now),
             "in any process", "bad" if open_now else "", view.filters.link("breakers"),

@@ -11,8 +11,8 @@ from fuseboard.conventions import BreakerState
 from fuseboard_dashboard import markup, tables, theme
 from fuseboard_dashboard.charts import breakers
 from fuseboard_dashboard.data import rows as rows_of
-from fuseboard_dashboard.pages.tool import RETRY_LINE
 from fuseboard_dashboard.refresh import PageFrame, show
+from fuseboard_dashboard.screens.tool import RETRY_LINE
 from fuseboard_dashboard.view import View, panel
 
 _COUNTS: Final = ("calls", "judged", "errors", "attempted", "retried")

@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from fuseboard_dashboard import markup, numbers, tables, theme
+from fuseboard_dashboard import headline, markup, tables, theme
 from fuseboard_dashboard.charts import calls
 from fuseboard_dashboard.data import rows as rows_of
 from fuseboard_dashboard.refresh import PageFrame, show
@@ -53,16 +53,16 @@ def _head(view: View) -> None:
     before = view.before().totals()
     share = theme.ratio(row["faults"], row["calls"])
     items = [
-        numbers.calls(row, before),
+        headline.calls(row, before),
         markup.Stat("faults", "Faulty calls", theme.count(row["faults"]), row["faults"],
                     f"{theme.percent(share)} of calls",
                     hint="calls that carry an error class, handled or not"),
-        numbers.errors(row, before, view.filters),
+        headline.errors(row, before, view.filters),
         markup.Stat("errors", "Errors", theme.count(row["errors"]), row["errors"],
                     "without L1 input", hint="outcome error or rejected, without L1 input errors"),
         markup.Stat("rejected", "Rejected", theme.count(row["rejected"]), row["rejected"],
                     "no attempt made", hint="rejected by a breaker, limit or budget"),
-        numbers.degraded(row, view.filters),
+        headline.degraded(row, view.filters),
         markup.Stat("partials", "Partial", theme.count(row["partials"]), row["partials"],
                     "live, incomplete", hint="live results with partial failures"),
     ]  # fmt: skip

@@ -8,8 +8,8 @@ import streamlit as st
 from fuseboard_dashboard import markup, tables, theme, thresholds
 from fuseboard_dashboard.charts import rates, retries
 from fuseboard_dashboard.data import rows as rows_of
-from fuseboard_dashboard.pages.tool import RETRY_LINE
 from fuseboard_dashboard.refresh import PageFrame, show
+from fuseboard_dashboard.screens.tool import RETRY_LINE
 from fuseboard_dashboard.theme import ratio
 from fuseboard_dashboard.view import View, panel
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from fuseboard_dashboard import markup, numbers, tables, theme, thresholds
+from fuseboard_dashboard import headline, markup, tables, theme, thresholds
 from fuseboard_dashboard.charts import latency
 from fuseboard_dashboard.data import rows as rows_of
 from fuseboard_dashboard.refresh import PageFrame, show
@@ -57,8 +57,8 @@ def _headline(view: View, row: dict[str, float]) -> list[markup.Stat]:
     attempt = theme.ratio(row["attempt_total"], row["calls"])
     backoff = theme.ratio(row["backoff_total"], row["calls"])
     return [
-        numbers.calls(row, before),
-        *(numbers.quantile(row, before, name, view.filters) for name in ("p50", "p95", "p99")),
+        headline.calls(row, before),
+        *(headline.quantile(row, before, name, view.filters) for name in ("p50", "p95", "p99")),
         markup.Stat("slowest", "Slowest", theme.seconds(row["slowest"]),
                     None if theme.is_missing(row["slowest"]) else row["slowest"], "one call"),
         markup.Stat("mean", "Mean call", theme.seconds(mean), mean, "back-off included"),

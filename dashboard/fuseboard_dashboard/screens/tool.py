@@ -8,7 +8,7 @@ from typing import Final
 import pandas as pd
 import streamlit as st
 
-from fuseboard_dashboard import markup, numbers, sidebar, tables, theme, thresholds
+from fuseboard_dashboard import headline, markup, sidebar, tables, theme, thresholds
 from fuseboard_dashboard.charts import calls, latency, rates
 from fuseboard_dashboard.refresh import PageFrame, show
 from fuseboard_dashboard.trouble import Fuse, fuses
@@ -62,12 +62,12 @@ def _head(view: View, tool: str) -> None:
     st.html(
         markup.stats(
             [
-                numbers.calls(row, before),
-                numbers.errors(row, before, view.filters),
-                numbers.retries(row, before, view.filters),
-                numbers.amplified(row, view.filters),
-                numbers.degraded(row, view.filters),
-                *(numbers.quantile(row, before, q, view.filters) for q in ("p50", "p95", "p99")),
+                headline.calls(row, before),
+                headline.errors(row, before, view.filters),
+                headline.retries(row, before, view.filters),
+                headline.amplified(row, view.filters),
+                headline.degraded(row, view.filters),
+                *(headline.quantile(row, before, q, view.filters) for q in ("p50", "p95", "p99")),
             ]
         )
     )

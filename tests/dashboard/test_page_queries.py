@@ -1,0 +1,265 @@
+"""Golden numbers of every page query on twelve calls computed by hand (see conftest)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from datetime import timedelta
+from importlib.resources import files
+
+import pytest
+
+from fuseboard.conventions import BreakerState, ErrorClass, Outcome
+from fuseboard_collector.store import Batch, Store, ToolCall
+from fuseboard_dashboard.view import QUERY_PARAMETERS
+
+from .conftest import SINCE, UNTIL, at, heartbeats
+
+Ask = Callable[..., list[dict[str, object]]]
+QUERIES = files("fuseboard_collector.store").joinpath("queries")
+PAGE_QUERIES = sorted(q.name[:-4] for q in QUERIES.iterdir() if q.name.startswith("page_"))
+
+
+def test_every_page_query_is_listed_with_exactly_its_parameters() -> None:
+    found = {
+        name: set(re.findall(r"\$(\w+)", QUERIES.joinpath(f"{name}.sql").read_text()))
+        for name in PAGE_QUERIES
+    }
+    assert found == {name: set(names) for name, names in QUERY_PARAMETERS.items()}
+
+
+@pytest.mark.parametrize("name", PAGE_QUERIES)
+def test_every_parameter_is_cast(name: str) -> None:
+    sql = QUERIES.joinpath(f"{name}.sql").read_text()
+    assert re.findall(r"\$\w+(?!\w|::)", sql) == []
+
+
+@pytest.mark.parametrize("name", PAGE_QUERIES)
+def test_literals_are_names_of_the_conventions(name: str) -> None:
+    sql = "\n".join(
+        line for line in QUERIES.joinpath(f"{name}.sql").read_text().splitlines()
+        if not line.lstrip().startswith("--")
+    )  # fmt: skip
+    own = {"unknown", "", "tool", "region", "faults", "retried", "slow", "success", "failure",
+           "firing", "pending", "no_data", "critical", "warning"}  # fmt: skip
+    names = {*ErrorClass, *Outcome, *BreakerState} | own
+    assert set(re.findall(r"'([^']*)'", sql)) <= names
+
+
+def test_totals(ask: Ask) -> None:
+    (row,) = ask("page_totals")
+    assert row == {
+        "calls": 12, "judged": 11, "errors": 3, "rejected": 1, "degraded": 1, "partials": 1,
+        "faults": 6, "attempted": 10, "retried": 2, "attempts_made": 13,
+        "backoff_total": pytest.approx(1.7), "attempt_total": pytest.approx(1.1),
+        "duration_total": pytest.approx(19.053), "p50": 0.2, "p95": 5.0, "p99": 5.0,
+        "slowest": 5.0,
+    }  # fmt: skip
+
+
+def test_the_window_excludes_its_start_and_includes_its_end(ask: Ask) -> None:
+    (row,) = ask("page_totals", since=_text(UNTIL - timedelta(microseconds=1)))
+    assert (row["calls"], row["errors"]) == (1, 1)
+    (row,) = ask("page_totals", since=_text(SINCE - timedelta(microseconds=1)), until=_text(SINCE))
+    assert row["calls"] == 1
+
+
+def test_a_class_narrows_errors_but_not_what_they_are_divided_by(ask: Ask) -> None:
+    (row,) = ask("page_totals", classes=["L3_transient"])
+    assert (row["calls"], row["judged"], row["errors"], row["faults"]) == (12, 11, 2, 3)
+    (row,) = ask("page_totals", classes=["L1_input"])
+    assert (row["errors"], row["faults"]) == (0, 1)
+    (row,) = ask("page_totals", classes=["unclassified"])
+    assert (row["errors"], row["faults"]) == (1, 1)
+
+
+def test_tools_and_regions_narrow_calls_and_no_region_is_unknown(ask: Ask) -> None:
+    (row,) = ask("page_totals", tools=["alpha"], regions=["eu-west"])
+    assert (row["calls"], row["degraded"], row["partials"]) == (2, 1, 1)
+    (row,) = ask("page_totals", regions=["unknown"])
+    assert row["calls"] == 4
+
+
+def test_an_empty_window_has_zero_counts_and_no_quantiles(ask: Ask) -> None:
+    (row,) = ask("page_totals", tools=["nobody"])
+    assert row["calls"] == 0
+    assert row["p99"] is None
+
+
+def test_tools_per_region(ask: Ask) -> None:
+    rows = [(r["tool"], r["region"], r["calls"], r["errors"], r["retried"], r["p99"])
+            for r in ask("page_tools")]  # fmt: skip
+    assert rows == [
+        ("alpha", "us-east", 6, 2, 2, 2.0),
+        ("beta", "unknown", 4, 1, 0, 5.0),
+        ("alpha", "eu-west", 2, 0, 0, 0.4),
+    ]
+
+
+def test_a_bucket_holds_calls_up_to_and_with_its_end(ask: Ask) -> None:
+    rows = ask("page_series")
+    first = rows[0]
+    assert first["bucket"] == SINCE.replace(tzinfo=None)  # the call ended at 12:01:00 sharp
+    assert first["calls"] == 1
+    assert sum(r["calls"] for r in rows) == 12  # type: ignore[misc]
+    assert sum(r["errors"] for r in rows) == 3  # type: ignore[misc]
+    assert max(r["slowest"] for r in rows) == 5.0  # type: ignore[type-var]
+
+
+def test_trend_adds_up_to_the_tools(ask: Ask) -> None:
+    rows = ask("page_trend")
+    for tool in ask("page_tools"):
+        mine = [r for r in rows if (r["tool"], r["region"]) == (tool["tool"], tool["region"])]
+        for column in ("calls", "judged", "errors", "attempted", "retried"):
+            assert sum(r[column] for r in mine) == tool[column]  # type: ignore[misc]
+
+
+def test_outcomes(ask: Ask) -> None:
+    rows = ask("page_outcomes", bucket_us=3_600_000_000)
+    assert {(r["outcome"], r["error_class"]): r["calls"] for r in rows} == {
+        ("ok", None): 5, ("error", "L3_transient"): 1, ("error", "L1_input"): 1,
+        ("error", "unclassified"): 1, ("rejected", "L3_transient"): 1, ("cancelled", None): 1,
+        ("degraded", "L3_transient"): 1, ("partial", "L5_semantic"): 1,
+    }  # fmt: skip
+    only = ask("page_outcomes", bucket_us=3_600_000_000, classes=["unclassified"])
+    assert [(r["outcome"], r["calls"]) for r in only] == [("error", 1)]
+
+
+def test_error_matrix(ask: Ask) -> None:
+    rows = {(r["error_class"], r["tool"], r["region"]): (r["faults"], r["calls"], r["fault_ratio"])
+            for r in ask("page_error_matrix")}  # fmt: skip
+    assert rows == {
+        ("L3_transient", "alpha", "us-east"): (2, 6, pytest.approx(1 / 3)),
+        ("L1_input", "alpha", "us-east"): (1, 6, pytest.approx(1 / 6)),
+        ("L3_transient", "alpha", "eu-west"): (1, 2, 0.5),
+        ("L5_semantic", "alpha", "eu-west"): (1, 2, 0.5),
+        ("unclassified", "beta", "unknown"): (1, 4, 0.25),
+    }
+
+
+def test_error_kinds(ask: Ask) -> None:
+    first = ask("page_error_kinds")[0]
+    assert (first["error_class"], first["classifier_id"], first["http_status"], first["faults"],
+            first["regions"]) == ("L3_transient", "http_5xx_matcher", 503, 2, 2)  # fmt: skip
+
+
+def test_error_arguments_count_all_calls_with_the_hash(ask: Ask) -> None:
+    rows = [(r["args_hash"], r["faults"], r["calls"], r["fault_ratio"])
+            for r in ask("page_error_arguments")]  # fmt: skip
+    assert rows == [("v1:aa", 2, 4, 0.5), ("v1:bb", 1, 1, 1.0)]
+
+
+def test_calls_by_kind(ask: Ask) -> None:
+    newest = ask("page_calls")
+    assert len(newest) == 10
+    assert newest[0]["end"] == UNTIL.replace(tzinfo=None)
+    assert len(ask("page_calls", kind="faults")) == 6
+    assert {r["attempts"] for r in ask("page_calls", kind="retried")} == {2, 3}
+    assert ask("page_calls", kind="slow")[0]["duration_seconds"] == 5.0
+    assert len(ask("page_calls", args_hash="v1:aa")) == 4
+    assert len(ask("page_calls", row_limit=3)) == 3
+
+
+def test_no_table_is_longer_than_a_thousand_rows(store: Store, ask: Ask) -> None:
+    store.append(Batch(calls=[ToolCall("many", end=at(60)) for _ in range(1200)])).result(30)
+    assert len(ask("page_calls", row_limit=100_000)) == 1000
+
+
+def test_retries(ask: Ask) -> None:
+    us, beta, eu = ask("page_retries")
+    assert (us["tool"], us["region"]) == ("alpha", "us-east")
+    assert (us["attempted"], us["retried"], us["attempts_made"]) == (5, 2, 8)
+    assert (us["recovered"], us["exhausted"], us["succeeded"]) == (1, 1, 2)
+    assert us["retry_ratio"] == pytest.approx(0.4)
+    assert us["amplification"] == pytest.approx(1.6)
+    assert us["backoff_total"] == pytest.approx(1.7)
+    assert us["first_try"] == 1  # neither the recovered, nor the wrong, nor the cancelled one
+    assert (beta["tool"], beta["attempted"], beta["first_try"]) == ("beta", 4, 3)
+    assert (eu["attempted"], eu["retried"]) == (1, 0)
+
+
+def test_failed_attempts_by_number(ask: Ask) -> None:
+    rows = [(r["error_class"], r["number"], r["failures"]) for r in ask("page_attempt_faults")]
+    assert rows == [("L3_transient", 1, 2), ("L3_transient", 2, 1), ("L3_transient", 3, 1)]
+    assert ask("page_attempt_faults", classes=["L2_access"]) == []
+
+
+def test_latency_of_calls_includes_back_off_and_of_attempts_does_not(ask: Ask) -> None:
+    beta, alpha = ask("page_latency")
+    assert (beta["tool"], beta["p99"], beta["mean"]) == ("beta", 5.0, pytest.approx(15.2 / 4))
+    assert (alpha["p50"], alpha["p99"], alpha["slowest"]) == (0.1, 2.0, 2.0)
+    assert alpha["mean_backoff"] == pytest.approx(1.7 / 8)
+    assert alpha["attempt_p99"] < alpha["p99"]  # type: ignore[operator]
+    (only,) = ask("page_latency", classes=["L5_semantic"])
+    assert (only["calls"], only["p99"]) == (1, 0.4)
+
+
+def test_latency_series_and_heatmap_agree(ask: Ask) -> None:
+    series = ask("page_latency_series")
+    cells = ask("page_latency_heatmap")
+    assert sum(r["calls"] for r in series) == sum(r["calls"] for r in cells) == 12  # type: ignore[misc]
+    slowest = max(cells, key=lambda r: r["step"])  # type: ignore[arg-type, return-value]
+    edge = 2 ** (slowest["step"] / 2) / 1000  # type: ignore[operator]
+    assert edge <= 5.0 < edge * 2**0.5
+
+
+def test_breaker_state_is_the_worst_over_processes(ask: Ask) -> None:
+    rows = {r["breaker"]: r for r in ask("page_breaker_states")}
+    us, eu = rows["alpha/us-east"], rows["alpha/eu-west"]
+    assert (us["state"], us["processes"], us["processes_not_closed"]) == ("open", 2, 1)
+    assert us["since_time"] == at(105).replace(tzinfo=None)
+    assert (eu["state"], eu["processes_not_closed"]) == ("closed", 0)
+
+
+def test_breaker_state_is_that_of_the_windows_end(ask: Ask) -> None:
+    rows = {r["breaker"]: r["state"] for r in ask("page_breaker_states", until=_text(at(210)))}
+    assert rows == {"alpha/us-east": "open", "alpha/eu-west": "open"}
+
+
+def test_the_state_of_a_silent_process_is_unknown(store: Store, ask: Ask) -> None:
+    store.append(heartbeats("two", at(100), UNTIL - timedelta(seconds=46))).result(30)
+    rows = {r["breaker"]: r["state"] for r in ask("page_breaker_states")}
+    assert rows["alpha/us-east"] == "unknown"
+    store.append(heartbeats("two", UNTIL - timedelta(seconds=10))).result(30)
+    rows = {r["breaker"]: r["state"] for r in ask("page_breaker_states")}
+    assert rows["alpha/us-east"] == "open"
+
+
+def test_breaker_timeline_covers_the_window_with_the_worst_state(ask: Ask) -> None:
+    rows = [(r["state"], r["began"], r["ended"]) for r in ask("page_breaker_timeline")
+            if r["breaker"] == "alpha/us-east"]  # fmt: skip
+    edges = [at(s).replace(tzinfo=None) for s in (0, 100, 105, 110, 900)]
+    assert rows == [
+        ("open", edges[0], edges[1]),
+        ("half_open", edges[1], edges[2]),
+        ("open", edges[2], edges[3]),
+        ("open", edges[3], edges[4]),
+    ]
+
+
+def test_breaker_transitions_are_those_in_the_window(ask: Ask) -> None:
+    rows = ask("page_breaker_transitions")
+    assert len(rows) == 5
+    assert rows[0]["time"] == at(260).replace(tzinfo=None)
+    assert rows[0]["trace_id"] == "ab" * 16
+
+
+def test_alerts_now_and_history(ask: Ask) -> None:
+    now = [(r["alert"], r["state"]) for r in ask("page_alerts_now")]
+    assert now == [("ToolCallRetryRateHigh", "firing"), ("ToolCallErrorRatioHigh", "pending")]
+    before = [(r["alert"], r["state"]) for r in ask("page_alerts_now", until=_text(at(150)))]
+    assert before == [("ToolCallSlow", "firing"), ("ToolCallRetryRateHigh", "pending")]
+    assert len(ask("page_alert_history")) == 5
+
+
+def test_facets_and_store(ask: Ask) -> None:
+    rows = [(r["facet"], r["value"], r["calls"]) for r in ask("page_facets")]
+    assert rows == [
+        ("region", "us-east", 6), ("region", "unknown", 4), ("region", "eu-west", 2),
+        ("tool", "alpha", 8), ("tool", "beta", 4),
+    ]  # fmt: skip
+    assert ask("page_store")[0]["calls"] == 11
+
+
+def _text(moment: object) -> str:
+    return moment.isoformat()  # type: ignore[attr-defined, no-any-return]

@@ -1,0 +1,249 @@
+"""Every page on seeded data and on an empty store, through Streamlit itself."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+
+import pytest
+
+from fuseboard_alerts.catalogue import CATALOGUE
+from fuseboard_collector.store import Batch, BreakerTransition, Store, ToolCall
+from fuseboard_dashboard import empty
+
+from .conftest import APP, UNTIL, FlakyReader, at, go_to, heartbeats, html, open_page, serve, stat
+
+PAGES = {
+    "": "What is wrong now?",
+    "tool": "How is this one tool doing",
+    "errors": "Which class, tool, region",
+    "breakers": "Which breakers are open",
+    "retries": "What do retries cost",
+    "latency": "How slow, for whom",
+    "alerts": "What fires, what fired",
+}
+HOSTILE = (
+    "<img src=x onerror=alert(1)>",
+    "</span></div><script>alert(1)</script>",
+    '" onmouseover="alert(1)',
+    "[x](javascript:alert(1)) **b** $\\frac{1}{2}$ :red[r]",
+    "x" * 500,
+    "ünï\u202ecode\x00\n☃",
+)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_answers_its_question_without_a_problem(store: Store, page: str) -> None:
+    serve(store)
+    app = open_page(page)
+    assert not app.exception
+    assert PAGES[page] in html(app)
+    assert "fb-problem" not in html(app)
+    assert 'data-until="2026-01-05T12:15:00Z"' in html(app)
+    assert "data as of 12:15:00" in html(app)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_of_an_empty_store_says_how_to_begin(empty_store: Store, page: str) -> None:
+    serve(empty_store, otlp_endpoint="http://127.0.0.1:14318")
+    app = open_page(page)
+    assert not app.exception
+    assert "fb-problem" not in html(app)
+    if page == "alerts":
+        assert CATALOGUE[0].name in html(app)
+        return
+    assert "Waiting for the first call" in html(app)
+    assert 'endpoint="http://127.0.0.1:14318"' in app.code[0].value
+
+
+def test_no_folder_makes_streamlit_take_this_for_another_kind_of_app() -> None:
+    assert not APP.with_name("pages").exists()
+
+
+def test_the_first_run_lines_are_a_whole_program() -> None:
+    text = empty.snippet("http://127.0.0.1:4318")
+    compile(text, "snippet", "exec")
+    assert "endpoint" not in text  # it is the default
+    assert 'fuseboard.init(service="my-agent", region="us-east")' in text
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page != "alerts"])
+def test_filters_that_match_nothing_offer_a_reset(store: Store, page: str) -> None:
+    serve(store, now=UNTIL + timedelta(days=2))
+    app = open_page(page, {"tool": "alpha"})
+    assert "No calls match these filters" in html(app)
+    assert "05 Jan 12:15:00" in html(app)
+    app.button(key="fb_empty_reset").click().run()
+    assert app.multiselect(key="fb_tools").value == []
+    assert "tool" not in app.query_params
+
+
+def test_headline_numbers_follow_the_definitions(store: Store) -> None:
+    serve(store)
+    app = open_page()
+    assert stat(app, "calls") == 12
+    assert stat(app, "error-ratio") == pytest.approx(3 / 11)
+    assert stat(app, "retry-ratio") == pytest.approx(2 / 10)
+    assert stat(app, "amplification") == pytest.approx(13 / 10)
+    assert stat(app, "degraded-ratio") == pytest.approx(1 / 12)
+    assert stat(app, "p99") == 5.0
+    assert stat(app, "open-breakers") == 1
+
+
+def test_retry_page_numbers(store: Store) -> None:
+    serve(store)
+    app = open_page("retries", {"region": "us-east"})
+    assert stat(app, "retry-ratio") == pytest.approx(2 / 5)
+    assert stat(app, "first-try-ratio") == pytest.approx(1 / 5)
+    assert stat(app, "final-ratio") == pytest.approx(2 / 5)
+    assert (stat(app, "recovered"), stat(app, "exhausted")) == (1, 1)
+
+
+def test_the_board_puts_the_tripped_fuse_first(store: Store) -> None:
+    serve(store)
+    fuses = re.findall(
+        r'data-testid="fb-fuse" data-tool="(\w+)" data-region="([\w-]+)" data-state="(\w+)" '
+        r'data-level="(\w+)" data-calls="([\d.]+)"',
+        html(open_page()),
+    )
+    assert fuses[0] == ("alpha", "us-east", "open", "tripped", "6.0")
+    assert {fuse[:2] for fuse in fuses} == {
+        ("alpha", "us-east"), ("alpha", "eu-west"), ("beta", "unknown"),
+    }  # fmt: skip
+
+
+def test_a_tripped_breaker_without_calls_still_has_its_fuse(store: Store) -> None:
+    change = BreakerTransition(at(10), "gamma/us-east", "gamma", "closed", "open", region="us-east")
+    store.append(Batch(transitions=[change])).result(30)
+    serve(store)
+    assert 'data-tool="gamma" data-region="us-east" data-state="open"' in html(open_page())
+
+
+def test_a_fuse_leads_to_its_tool_and_keeps_the_filters(store: Store) -> None:
+    serve(store)
+    markup = html(open_page("", {"range": "1h", "class": "L3_transient"}))
+    href = "tool?range=1h&amp;tool=alpha&amp;class=L3_transient&amp;region=us-east"
+    assert f'href="{href}"' in markup
+    assert f'href="{href.replace("tool?", "errors?")}"' in markup
+
+
+def test_hundreds_of_fuses_become_cards_and_lines(store: Store) -> None:
+    calls = [ToolCall(f"tool_{i}", end=at(60 + i % 600), region="us-east") for i in range(400)]
+    store.append(Batch(calls=calls)).result(30)
+    serve(store)
+    app = open_page()
+    assert html(app).count('class="fb-fuse ') == 60
+    assert html(app).count('class="fb-tile"') == 343
+    app.text_input(key="fb_find").set_value("TOOL_39").run()
+    assert html(app).count('data-testid="fb-fuse"') == 11  # 39, 390 … 399
+
+
+def test_active_alerts_are_on_the_board(store: Store) -> None:
+    serve(store)
+    found = re.findall(r'data-alert="(\w+)" data-state="(\w+)"', html(open_page()))
+    assert found == [("ToolCallRetryRateHigh", "firing"), ("ToolCallErrorRatioHigh", "pending")]
+
+
+@pytest.mark.parametrize("page", ["", "alerts"])
+def test_the_alert_time_scale_is_said_where_alerts_are_shown(store: Store, page: str) -> None:
+    serve(store, alert_time_scale=0.1)
+    assert "Alert time scale 0.1" in html(open_page(page))
+    serve(store)
+    assert "Alert time scale" not in html(open_page(page))
+
+
+def test_the_rules_are_those_of_the_catalogue(store: Store) -> None:
+    serve(store)
+    markup = html(open_page("alerts"))
+    assert all(rule.name in markup for rule in CATALOGUE)
+    assert "retried calls above 5.0%, of at least 20 calls and 3 events" in markup
+
+
+def test_scaled_rules_show_both_times(store: Store) -> None:
+    serve(store, alert_time_scale=0.1)
+    assert "12 s (2 min)" in html(open_page("alerts"))
+
+
+def test_the_tool_page_without_a_choice_shows_the_most_troubled(store: Store) -> None:
+    serve(store)
+    app = open_page("tool")
+    assert "Showing alpha" in html(app)
+    app.selectbox(key="fb_pick").select("beta").run()
+    assert app.query_params["tool"] == "beta"
+    assert stat(app, "calls") == 4
+
+
+def test_an_argument_hash_narrows_the_sample_calls(store: Store) -> None:
+    serve(store)
+    app = open_page("errors", {"hash": "v1:bb"})
+    assert "Only calls with argument hash v1:bb" in html(app)
+    assert app.dataframe[0].value["arguments"].to_list() == ["v1:bb"]
+
+
+def test_a_cell_of_the_matrix_carries_its_count(store: Store) -> None:
+    serve(store)
+    cell = 'data-class="L3_transient" data-tool="alpha" data-region="us-east" data-value="2.0"'
+    assert cell in html(open_page("errors"))
+
+
+def test_every_class_is_explained_in_place(store: Store) -> None:
+    serve(store)
+    markup = html(open_page("errors"))
+    assert "The request itself is wrong." in markup
+    assert "Who acts: owner of the credential." in markup
+
+
+def test_an_all_closed_board_of_breakers_says_so(empty_store: Store) -> None:
+    empty_store.append(Batch(calls=[ToolCall("alpha", end=at(60))])).result(30)
+    serve(empty_store)
+    assert "No breaker has ever changed its state" in html(open_page("breakers"))
+
+
+def test_breakers_of_a_silent_process_are_unknown(store: Store) -> None:
+    store.append(heartbeats("two", at(100))).result(30)
+    serve(store)
+    assert stat(open_page("breakers"), "unknown-breakers") == 1
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_hostile_names_are_text_everywhere(store: Store, page: str) -> None:
+    calls = [
+        ToolCall(name, end=at(400 + i), region=name, outcome="error", error_class="L3_transient",
+                 error_type=name, classifier_id=name, args_hash=name, attempts=2)
+        for i, name in enumerate(HOSTILE)
+    ]  # fmt: skip
+    changes = [BreakerTransition(at(300), n, n, "closed", "open", region=n, reason=n)
+               for n in HOSTILE]  # fmt: skip
+    store.append(Batch(calls=calls, transitions=changes)).result(30)
+    serve(store)
+    app = open_page(page)
+    assert not app.exception
+    markup = html(app)
+    assert "fb-problem" not in markup
+    for raw in ("<img src=x", "<script", '" onmouseover="', "\x00", "\u202e"):
+        assert raw not in markup
+    assert not re.search(r"(?<!title=\")(?<!=\")x{200}", re.sub(r'="[^"]*"', "", markup))
+
+
+def test_the_viewers_zone_is_used_and_named(store: Store) -> None:
+    serve(store)
+    app = open_page()
+    app.context = {"timezone": "Asia/Tokyo"}
+    app.run()
+    assert "21:00:00 – 21:15:00 Asia/Tokyo" in html(app)
+
+
+def test_an_unknown_zone_falls_back_to_utc(store: Store) -> None:
+    serve(store)
+    app = open_page()
+    app.context = {"timezone": "Mars/Olympus"}
+    assert "12:00:00 – 12:15:00 UTC" in html(app.run())
+
+
+def test_a_session_visits_every_page_in_turn(flaky: FlakyReader) -> None:
+    serve(flaky)
+    app = open_page("", {"tool": "alpha", "range": "1h"})
+    for page, words in PAGES.items():
+        go_to(app, page)
+        assert words in html(app)
+        assert app.query_params == {"tool": "alpha", "range": "1h"}
