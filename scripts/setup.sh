@@ -83,7 +83,7 @@ if [ "$("$VENV/bin/python" -VV 2>/dev/null || echo none)" != "$("$python" -VV)" 
 fi
 rm -f "$stamp"
 say "installing fuseboard[$extras] (a few minutes the first time)"
-"$VENV/bin/python" -m pip install --quiet --disable-pip-version-check \
+"$VENV/bin/python" -m pip install -qq --disable-pip-version-check \
     -c constraints.txt -e ".[$extras]" ||
     fail "pip could not install the dependencies; its message is above." \
         "Check the network and your pip configuration (pip config list), then run make again"

@@ -105,6 +105,21 @@ def test_setup_refuses_an_old_python_and_says_so(tmp_path: Path) -> None:
     assert "3.11" in done.stderr
 
 
+def test_setup_names_the_venv_package_where_it_can_not_install_it(tmp_path: Path) -> None:
+    for tool in ("sh", "cat", "cksum", "dirname", "id", "pwd", "sed", "tr"):
+        found = shutil.which(tool)
+        assert found
+        (tmp_path / tool).symlink_to(found)
+    python = fake_python(
+        tmp_path,
+        'case "$*" in *ensurepip*) exit 1;; *print*) echo python3.11-venv;; esac',
+    )
+    done = setup(str(python), PATH=str(tmp_path))
+    assert done.returncode == 1
+    assert "apt-get install python3.11-venv" in done.stderr
+    assert not Path("/nonexistent/venv").exists()
+
+
 def test_missing_system_packages_are_named_without_root(tmp_path: Path) -> None:
     if os.geteuid() == 0:
         # As root the script would install; a PATH without apt-get and id is nobody's.

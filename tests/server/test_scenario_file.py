@@ -43,11 +43,11 @@ def test_the_shipped_weather_outage_has_the_five_phases() -> None:
         active = scenario.active("weather", "eu-west", at)
         return [f.kind for f in active if f.tool == "weather"]
 
-    assert [kinds(at) for at in (10, 30, 80, 150, 230, 270)] == [
+    assert [kinds(at) for at in (30, 50, 100, 150, 250, 290)] == [
         [], ["latency"], ["status"], ["refuse"], ["latency", "status"], [],
     ]  # fmt: skip
     assert scenario.refusable() == [("weather", "eu-west")]
-    assert not [f for f in scenario.active("weather", "us-east", 80) if f.tool == "weather"]
+    assert not [f for f in scenario.active("weather", "us-east", 100) if f.tool == "weather"]
 
 
 def test_latency_changes_linearly() -> None:
