@@ -76,11 +76,13 @@ def test_wrong_parameters_are_named(store: Store) -> None:
         store.query("export_calls", {"since": None})
     with pytest.raises(QueryParameterError, match=r"no parameter \$tool; its parameters are"):
         store.query("export_calls", {"since": None, "until": None, "tool": "a"})
-    with pytest.raises(QueryParameterError, match="export_calls.*yesterday"):
+    with pytest.raises(QueryParameterError, match=r"export_calls.*yesterday"):
         store.query("export_calls", {"since": "yesterday", "until": None})
 
 
-@pytest.mark.parametrize("name", ["export_cals", "../writes/oldest_row", "", pytest.param("x" * 5000, id="long"), "a.b"])
+@pytest.mark.parametrize(
+    "name", ["export_cals", "../writes/oldest_row", "", pytest.param("x" * 5000, id="long"), "a.b"]
+)
 def test_an_unknown_query_is_refused(store: Store, name: str) -> None:
     with pytest.raises(UnknownQueryError):
         store.query(name, {})

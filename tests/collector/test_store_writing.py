@@ -204,7 +204,7 @@ def test_small_tables_are_inserted_by_name(store: Store, export: Rows) -> None:
 
 
 def test_insert_names_the_tables_that_there_are(store: Store) -> None:
-    with pytest.raises(StoreError, match="no table 'meta; DROP TABLE meta'.*tool_calls"):
+    with pytest.raises(StoreError, match=r"no table 'meta; DROP TABLE meta'.*tool_calls"):
         store.insert("meta; DROP TABLE meta", pa.table({"a": [1]}))
 
 

@@ -76,7 +76,8 @@ def migrate(connection: duckdb.DuckDBPyConnection, path: str) -> None:
         connection.execute(files(__package__).joinpath("schema", name).read_text(encoding="utf-8"))
         connection.execute("DELETE FROM meta WHERE key IN ('schema_version', 'written_by')")
         connection.execute(
-            "INSERT INTO meta VALUES ('schema_version', $version), ('written_by', $writer)",
+            "INSERT INTO meta (key, value) "
+            "VALUES ('schema_version', $version), ('written_by', $writer)",
             {"version": str(number), "writer": written_by()},
         )
         connection.execute("COMMIT")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import shutil
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
@@ -69,9 +70,13 @@ class Store:
             if not wait:
                 raise
             unavailable = error
-        self._writer = Writer(self._open_session, session, self._close_database, self._maintenance)
+        self._writer = Writer(
+            self._reopen_session, session, self._close_database, self._maintenance
+        )
         self._writer.unavailable = unavailable
         self._writer.start()
+        # A daemon thread that the interpreter cuts off inside the engine aborts the process.
+        atexit.register(self.close)
 
     # --- reading -------------------------------------------------------------------------
     def query(self, name: str, parameters: Mapping[str, object] | None = None) -> pa.Table:
@@ -206,8 +211,14 @@ class Store:
     def close(self) -> None:
         """Store what is queued and close the file; later calls raise StoreError."""
         self._writer.stop()
+        atexit.unregister(self.close)
 
     # --- the file ------------------------------------------------------------------------
+    def _reopen_session(self) -> Session:
+        session = self._open_session()
+        self.stats.add("reopened")
+        return session
+
     def _open_session(self) -> Session:
         database = Database(self.path, self._limits)
         try:
