@@ -100,6 +100,6 @@ class Losses:
         with self._lock:
             return dict(self._counts)
 
-    def total(self, signal: Signal | None = None) -> int:
-        """Return how many records were lost, of one signal or of all."""
-        return sum(n for (of, _), n in self.counts().items() if signal is None or of is signal)
+    def accepted(self) -> int:
+        """Return how many records were lost after a queue had taken them."""
+        return sum(n for (_, why), n in self.counts().items() if why is not Reason.QUEUE_FULL)

@@ -273,10 +273,10 @@ class Pipeline:
         """
         if self._is_closed or self._thread is None:
             return not any(lane.pending for lane in self._lanes)
-        flush = _Flush(self._monotonic() + timeout, self._losses.total())
+        flush = _Flush(self._monotonic() + timeout, self._losses.accepted())
         self._flushes.append(flush)
         self._wake.set()
-        return flush.done.wait(timeout) and self._losses.total() == flush.lost_before
+        return flush.done.wait(timeout) and self._losses.accepted() == flush.lost_before
 
     def shutdown(self, timeout: float) -> int:
         """Send what is left and stop.

@@ -285,6 +285,7 @@ def test_flush_covers_everything_recorded_before_it_under_load(start: Any, colle
     def load() -> None:
         while not stop.is_set():
             handmade.succeed()
+            time.sleep(0.0005)  # so that the queue never fills, which is another test
 
     threads = [threading.Thread(target=load) for _ in range(2)]
     for thread in threads:
