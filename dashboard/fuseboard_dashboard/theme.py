@@ -160,8 +160,10 @@ def seconds(value: float | None) -> str:
     """Format a duration given in seconds with the unit that suits it."""
     if value is None or is_missing(value):
         return NOTHING
-    if abs(value) < 0.0995:
-        return f"{value * 1000:.1f} ms" if abs(value) < 0.00995 else f"{value * 1000:.0f} ms"
+    if value == 0:
+        return "0 s"
+    if abs(value) < 0.00995:
+        return f"{value * 1000:.1f} ms"
     if abs(value) < 0.9995:
         return f"{value * 1000:.0f} ms"
     if abs(value) < 99.95:

@@ -39,10 +39,10 @@ def _body(view: View) -> None:
         _matrix(view)
     with panel("What the classes mean"):
         st.html(_key())
-    left, right = st.columns([1.3, 1], gap="medium")
+    left, right = st.columns([1.25, 1], gap="medium")
     with left, panel("Classifiers and error types", "Who said so, and what it was."):
         _kinds(view)
-    with right, panel("Argument hashes", "Equal arguments have equal hashes; no values are kept."):
+    with right, panel("Argument hashes", "Equal arguments, equal hash. Share: of all its calls."):
         _arguments(view)
     with panel("Sample calls", "Newest faulty calls first."):
         _samples(view)
@@ -158,11 +158,13 @@ def _arguments(view: View) -> None:
         st.html('<div class="fb fb-quiet">No faulty call carries an argument hash.</div>')
         return
     headers = (("Tool", False), ("Argument hash", False), ("Mostly", False), ("Faulty", True),
-               ("of its calls", True))  # fmt: skip
+               ("Share", True))  # fmt: skip
     rows = []
     for r in rows_of(frame.head(20)):
         href = view.filters.narrowed(tool=r.tool).link("errors", [("hash", r.args_hash)])
-        hash_ = f'<span class="fb-mono">{markup.esc(markup.shorten(r.args_hash, 24))}</span>'
+        title = markup.esc(r.args_hash[:100])
+        shown = markup.esc(markup.shorten(r.args_hash, 13))
+        hash_ = f'<span class="fb-mono" title="{title}">{shown}</span>'
         rows.append(
             [
                 markup.name(r.tool),
