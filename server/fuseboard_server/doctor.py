@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from packaging.requirements import Requirement
 
@@ -181,10 +182,12 @@ def _open_file(path: Path, size: str) -> Finding:
 
 def _ports(setup: Setup) -> Iterator[Finding]:
     owner = presence.running(setup.data)
+    addresses = (owner.dashboard, owner.collector) if owner is not None else ()
+    used_by_owner = {urlsplit(address).port for address in addresses}
     wanted = (("--ui-port", DEFAULT_UI_PORT), ("--otlp-http-port", DEFAULT_OTLP_HTTP_PORT))
     for flag, port in wanted:
         subject = f"port {port}"
-        if owner is not None and str(port) in owner.dashboard + owner.collector:
+        if port in used_by_owner:
             yield Finding(Grade.OK, subject, "used by the running server")
         elif is_free(DEFAULT_HOST, port):
             yield Finding(Grade.OK, subject, "free")

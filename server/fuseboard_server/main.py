@@ -7,6 +7,9 @@ import sys
 MISSING_EXTRA = 5
 """Exit code when a package of the extra that a command needs is not installed."""
 
+INTERRUPTED = 130
+"""Exit code that shells give to what Ctrl-C ended."""
+
 
 def explain_missing(module: str) -> str:
     """Say which package is missing and how to install it.
@@ -32,3 +35,6 @@ def main() -> None:
             raise
         sys.stderr.write(explain_missing(error.name or str(error)))
         sys.exit(MISSING_EXTRA)
+    except KeyboardInterrupt:
+        # Ctrl-C before a command has taken the signals over.
+        sys.exit(INTERRUPTED)
