@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from fuseboard import guard
+from fuseboard.calls import manual
 from fuseboard.classification.user import forget_classifiers
 from fuseboard.policy.registry import BREAKERS
 from fuseboard.record import BreakerStatus, BreakerTransition, CallRecord, ToolInfo
@@ -104,13 +105,15 @@ class FakeClock:
 
 
 @pytest.fixture
-def telemetry() -> Iterator[RecordingTelemetry]:
+def telemetry(monkeypatch: pytest.MonkeyPatch) -> Iterator[RecordingTelemetry]:
     """Install a recording telemetry; fail if the shim broke the protocol or swallowed a fault."""
     previous = RUNTIME.telemetry
     recording = RecordingTelemetry()
     BREAKERS.clear()
     guard.forget_faults()
     RUNTIME.telemetry = recording
+    monkeypatch.setattr(RUNTIME, "_tools", {})  # what a test registers ends with it
+    monkeypatch.setattr(manual, "_tools", {})
     try:
         yield recording
     finally:

@@ -24,6 +24,8 @@ POOL: Final = transient_fault("pool_exhausted_matcher", ambiguous=False)
 LOST: Final = transient_fault("connection_matcher", ambiguous=True)
 CONNECT_FAILED: Final = transient_fault("connect_matcher", ambiguous=False)
 
+_NEW_CONNECTION: Final = "urllib3.exceptions.NewConnectionError"
+
 # Clients' exceptions that say all there is to say, by qualified name.
 _EXACT: Final[Mapping[str, Verdict]] = {
     "httpx.PoolTimeout": POOL,
@@ -62,7 +64,7 @@ _GENERAL: Final[Mapping[str, Verdict]] = {
     "httpcore.ConnectError": CONNECT_FAILED,
     "httpx.NetworkError": LOST,
     "httpcore.NetworkError": LOST,
-    "urllib3.exceptions.NewConnectionError": CONNECT_FAILED,
+    _NEW_CONNECTION: CONNECT_FAILED,
     "urllib3.exceptions.SSLError": TLS,
     "urllib3.exceptions.ProtocolError": RESET,
     "requests.exceptions.SSLError": TLS,
@@ -102,7 +104,8 @@ def classify_network(error: BaseException) -> Verdict | None:
     """Judge a fault of the network that says exactly what happened, or return None."""
     names = names_of(type(error))
     by_name = _lookup(_EXACT, names)
-    if by_name is not None:
+    # urllib3 derives "no connection at all", unknown hosts included, from its connect time-out.
+    if by_name is not None and _NEW_CONNECTION not in names:
         return by_name
     if is_a(error, socket.gaierror):
         return DNS_TRANSIENT if _errno_of(error) in _DNS_TRANSIENT else DNS_UNKNOWN_HOST

@@ -336,7 +336,7 @@ async def test_async_timeout_is_hard_and_says_so(telemetry: Any) -> None:
     async def hangs() -> None:
         await asyncio.sleep(60)
 
-    with pytest.raises(AttemptTimeoutError, match="'hangs' did not answer within .* 0.05 s"):
+    with pytest.raises(AttemptTimeoutError, match=r"'hangs' did not answer within .* 0.05 s"):
         await hangs()
     call = telemetry.last
     assert (call.outcome, call.layer) == (Outcome.ERROR, Layer.TIMEOUT)

@@ -1,5 +1,6 @@
 """HC-21: an exception that fights back reaches the caller as it is and is recorded all the same."""
 
+# ruff: noqa: N818 - what matters of these is their misbehaviour
 from __future__ import annotations
 
 from typing import Any, NoReturn
@@ -165,9 +166,7 @@ class Spy:
     __hash__ = None  # type: ignore[assignment]
 
 
-@pytest.mark.parametrize(
-    "policy", [None, Policy(validation=fuseboard.Validation(non_empty=True))]
-)
+@pytest.mark.parametrize("policy", [None, Policy(validation=fuseboard.Validation(non_empty=True))])
 def test_hc_21_hostile_result_passes_untouched(telemetry: Any, policy: Policy | None) -> None:
     value = Spy()
 

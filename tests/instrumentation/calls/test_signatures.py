@@ -21,7 +21,11 @@ class RunnableConfig:
 
 
 def plain(
-    kind: Literal["a"] | None = None, /, *rest: int, config: RunnableConfig | None = None, **more: str
+    kind: Literal["a"] | None = None,
+    /,
+    *rest: int,
+    config: RunnableConfig | None = None,
+    **more: str,
 ) -> dict[str, int]:
     """Do something."""
     return {"rest": len(rest)}
@@ -66,9 +70,7 @@ def test_hc_14_introspection_is_the_same(function: Any, policy: Policy | None) -
 
 def test_hc_14_schema_that_a_framework_builds_is_the_same() -> None:
     tool = fuseboard.wrap(coroutine)
-    assert (
-        pydantic.TypeAdapter(tool).json_schema() == pydantic.TypeAdapter(coroutine).json_schema()
-    )
+    assert pydantic.TypeAdapter(tool).json_schema() == pydantic.TypeAdapter(coroutine).json_schema()
 
 
 def test_tool_pickles_by_name() -> None:

@@ -1,0 +1,97 @@
+"""Policies say what is wrong with them when they are written."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import pytest
+
+from fuseboard import (
+    Breaker,
+    Confidence,
+    ConfigurationError,
+    Effects,
+    ErrorClass,
+    Fallback,
+    Policy,
+    ResultSource,
+    Retry,
+    Validation,
+)
+
+NAN, INF = float("nan"), float("inf")
+WRONG: list[tuple[type, dict[str, Any], str]] = [
+    *((Retry, {"attempts": bad}, "1 to 100") for bad in (0, -1, 101, 2.0, True, "3", None)),
+    *((Retry, {"wait_initial": bad}, "at least 0") for bad in (-1, NAN, INF, "1", None)),
+    *((Retry, {"wait_max": bad}, "at least 0") for bad in (-1, NAN, INF)),
+    (Retry, {"wait_initial": 5, "wait_max": 1}, "at least wait_initial"),
+    *((Retry, {"budget": bad}, "above 0, or None") for bad in (0, -1, NAN, INF, "30")),
+    *((Breaker, {"failure_ratio": bad}, "failure_ratio") for bad in (0, -0.1, 1.1, NAN, None)),
+    *((Breaker, {"minimum_throughput": bad}, "minimum_throughput") for bad in (0, 2.5, None)),
+    *((Breaker, {"half_open_probes": bad}, "1 to 100") for bad in (0, 101)),
+    *((Breaker, {"sampling_duration": bad}, "above 0") for bad in (0, INF, None)),
+    *((Breaker, {"break_duration": bad}, "above 0") for bad in (0, NAN, None)),
+    (Breaker, {"probe_lease": 0}, "above 0, or None"),
+    (Breaker, {"scope": "global"}, "'attempt', 'call'"),
+    (Breaker, {"also_counts": [ErrorClass.L1_INPUT]}, "also_counts"),
+    *((Policy, {"timeout": bad}, "above 0, or None") for bad in (0, -1, NAN, "5", True)),
+    (Policy, {"budget": 0}, "above 0"),
+    (Policy, {"effects": "some"}, "'none', 'idempotent', 'unsafe'"),
+    (Policy, {"retry": 3}, "fuseboard.Retry"),
+    (Policy, {"breaker": True}, "fuseboard.Breaker"),
+    (Policy, {"validation": {}}, "fuseboard.Validation"),
+    (Policy, {"fallback": 7}, "Fallback\\(value="),
+    (Policy, {"idempotency_key": "k"}, "must be a function"),
+    (Fallback, {}, "either a function or value"),
+    (Fallback, {"function": len, "value": 1}, "either a function or value"),
+    (Fallback, {"function": 7}, "must be callable"),
+    (Fallback, {"value": 1, "source": "live"}, "never live"),
+    (Fallback, {"value": 1, "confidence": "total"}, "confidence='total'"),
+    (Fallback, {"value": 1, "effects": "x"}, "effects='x'"),
+    (Validation, {"non_empty": 1}, "must be a bool"),
+]
+
+
+@pytest.mark.parametrize(
+    ("cls", "arguments", "words"), WRONG, ids=[f"{c.__name__}-{a}" for c, a, _ in WRONG]
+)
+def test_wrong_values_are_refused_by_name(cls: Any, arguments: dict[str, Any], words: str) -> None:
+    with pytest.raises(ConfigurationError, match=words) as caught:
+        cls(**arguments)
+    assert isinstance(caught.value, ValueError)
+    assert str(caught.value).startswith(cls.__name__)
+
+
+def test_defaults_are_those_of_the_contract() -> None:
+    retry, breaker, policy = Retry(), Breaker(), Policy()
+    assert (retry.attempts, retry.wait_initial, retry.wait_max, retry.budget) == (3, 0.5, 30, 30)
+    assert (breaker.failure_ratio, breaker.minimum_throughput) == (0.5, 20)
+    assert (breaker.sampling_duration, breaker.break_duration) == (60, 60)
+    assert (breaker.half_open_probes, breaker.scope) == (1, "attempt")
+    assert policy.effects is Effects.UNSAFE
+    assert policy.timeout is None
+    assert not policy.may_repeat
+
+
+def test_frozen() -> None:
+    for config in (Retry(), Breaker(), Policy(), Fallback(value=1), Validation()):
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            setattr(config, dataclasses.fields(config)[0].name, 1)
+
+
+def test_fallback_labels() -> None:
+    by_function, by_value = Fallback(len), Fallback(value=None)
+    assert (by_function.name, by_value.name) == ("len", "default")
+    assert (by_function.source, by_value.source) == (ResultSource.FALLBACK, ResultSource.DEFAULT)
+    assert (by_function.confidence, by_value.confidence) == (Confidence.MEDIUM, Confidence.LOW)
+    assert ErrorClass.L1_INPUT not in by_function.on
+    (short,) = Policy(fallback=len).fallbacks
+    assert short == by_function
+
+
+def test_suspicious_settings_warn() -> None:
+    with pytest.warns(UserWarning, match="opens at the first failure"):
+        Breaker(minimum_throughput=1)
+    with pytest.warns(UserWarning, match="will never be reached"):
+        Policy(timeout=10, budget=5)

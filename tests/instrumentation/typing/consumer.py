@@ -1,0 +1,92 @@
+"""What a user's type checker sees; checked with ``mypy --strict`` by test_typing.py."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from typing import assert_type
+
+import fuseboard
+from fuseboard import Breaker, ErrorClass, Fallback, Policy, Retry, Validation, Verdict
+
+
+@fuseboard.tool
+def bare(city: str, days: int = 1) -> list[float]:
+    return [0.0] * days
+
+
+@fuseboard.tool(
+    policy=Policy(
+        retry=Retry(attempts=4),
+        breaker=Breaker(scope="call"),
+        timeout=5,
+        budget=20.0,
+        fallback=(Fallback(bare), Fallback(value=[])),
+        validation=Validation(non_empty=True),
+        effects="none",
+    ),
+    region=lambda arguments: str(arguments["region"]),
+    upstream="api.example.org",
+    regions=("us-east", "eu-west"),
+)
+async def guarded(city: str, *, region: str) -> dict[str, float]:
+    return {city: 1.0}
+
+
+@fuseboard.tool(name="stream")
+def stream(n: int) -> Iterator[int]:
+    yield from range(n)
+
+
+@fuseboard.tool
+async def stream_later(n: int) -> AsyncIterator[str]:
+    yield str(n)
+
+
+class Kitchen:
+    @fuseboard.tool
+    def instance(self, a: int) -> int:
+        return a
+
+    @fuseboard.tool
+    @staticmethod
+    def static(a: int) -> int:
+        return a
+
+    @classmethod
+    @fuseboard.tool
+    def of_class(cls, a: int) -> int:
+        return a
+
+
+@fuseboard.classifier
+def house(error: BaseException) -> Verdict | None:
+    return None
+
+
+@fuseboard.classifier(on="result")
+def stale(value: object) -> ErrorClass | None:
+    return None
+
+
+async def use() -> None:
+    assert_type(bare("Oslo", days=2), list[float])
+    assert_type(await guarded("Oslo", region="eu-west"), dict[str, float])
+    assert_type(stream(3), Iterator[int])
+    assert_type(stream_later(3), AsyncIterator[str])
+    assert_type(Kitchen().instance(1), int)
+    assert_type(Kitchen.static(1), int)
+    assert_type(Kitchen.of_class(1), int)
+    assert_type(fuseboard.wrap(bare, name="other")("x"), list[float])
+    with fuseboard.call("search", {"q": "x"}) as call:
+        call.set_result(1)
+        assert_type(call.idempotency_key, str)
+    current = fuseboard.current_call()
+    if current is not None:
+        assert_type(current.attempt, int)
+
+    bare(7)  # type: ignore[arg-type]
+    bare()  # type: ignore[call-arg]
+    await guarded("Oslo")  # type: ignore[call-arg]
+    fuseboard.tool(retries=3)  # type: ignore[call-overload]
+    Retry(attempts="3")  # type: ignore[arg-type]
+    Policy(effects="some")  # type: ignore[arg-type]
