@@ -84,7 +84,7 @@ def routes(store: Store) -> list[Route]:
     """
     api = ReadApi(store)
     return [
-        Route(QUERY_PATH + "{name}", api.query, methods=["POST"]),
+        Route(QUERY_PATH + "{name:path}", api.query, methods=["POST"]),
         Route("/api/v1/stats", api.stats, methods=["GET"]),
         Route("/healthz", api.healthz, methods=["GET"]),
         Route("/readyz", api.readyz, methods=["GET"]),

@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from fuseboard_collector.api import RemoteReader
+from fuseboard_collector.errors import (
+    QueryParameterError,
+    StoreError,
+    StoreInUseError,
+    UnknownQueryError,
+)
+from fuseboard_collector.store import Batch, Store, ToolCall, open_store
+
+NOW = datetime(2026, 11, 30, 12, 0, tzinfo=UTC)
+EVERYTHING: dict[str, object] = {"since": None, "until": None}
+
+
+def test_a_remote_reader_gives_the_same_table_as_the_store(store: Store, collector: str) -> None:
+    calls = [ToolCall("search", end=NOW, region=f"r-{n}", http_status=n) for n in range(1000)]
+    store.append(Batch(calls=calls)).result(10)
+    reader = RemoteReader(collector + "/")
+    assert reader.store_id == collector
+    for parameters in (EVERYTHING, {"since": NOW.replace(hour=1), "until": NOW}):
+        here, there = (x.query("export_calls", parameters) for x in (store, reader))
+        assert there.num_rows == 1000
+        assert there.schema == here.schema
+        assert there.to_pylist() == here.to_pylist()
+
+
+def test_an_empty_result_has_its_columns(store: Store, collector: str) -> None:
+    found = RemoteReader(collector).query("export_calls", EVERYTHING)
+    assert found.num_rows == 0
+    assert found.schema == store.query("export_calls", EVERYTHING).schema
+
+
+def test_errors_arrive_as_they_left(collector: str) -> None:
+    reader = RemoteReader(collector)
+    with pytest.raises(UnknownQueryError, match="did you mean 'export_calls'"):
+        reader.query("export_cals")
+    with pytest.raises(UnknownQueryError):
+        reader.query("../../etc/passwd")
+    with pytest.raises(QueryParameterError, match=r"needs \$since, \$until too"):
+        reader.query("export_calls")
+
+
+def test_nobody_there_is_said_plainly(unused_tcp_port: int) -> None:
+    reader = RemoteReader(f"http://127.0.0.1:{unused_tcp_port}")
+    with pytest.raises(StoreError, match=r"no answer from the collector at http://127.*serve"):
+        reader.query("export_calls", EVERYTHING)
+
+
+@pytest.mark.parametrize("url", ["", "127.0.0.1:4318", "ftp://host", "http://"])
+def test_an_address_that_is_none_is_refused(url: str) -> None:
+    with pytest.raises(ValueError, match="no address of a collector"):
+        RemoteReader(url)
+
+
+def test_a_parameter_that_json_can_not_carry_is_refused(collector: str) -> None:
+    with pytest.raises(TypeError, match="can't be object"):
+        RemoteReader(collector).query("export_calls", {"since": object(), "until": None})
+
+
+@pytest.mark.parametrize("body", [b"{", b"[]", b"7", b"\xff"])
+def test_parameters_that_are_no_object_are_a_400(client: TestClient, body: bytes) -> None:
+    answer = client.post(
+        "/api/v1/query/export_calls", content=body, headers={"content-type": "application/json"}
+    )
+    assert answer.status_code == 400
+    assert answer.json()["kind"] == "QueryParameterError"
+
+
+def test_only_json_is_taken_so_that_other_origins_can_not_ask(client: TestClient) -> None:
+    for kind in ("text/plain", "application/x-www-form-urlencoded", ""):
+        answer = client.post(
+            "/api/v1/query/export_calls", content=b"{}", headers={"content-type": kind}
+        )
+        assert answer.status_code == 415
+
+
+def test_too_many_parameters_are_a_413(client: TestClient) -> None:
+    answer = client.post("/api/v1/query/export_calls", json={"since": "x" * 2_000_000})
+    assert answer.status_code == 413
+
+
+def test_health_and_readiness(client: TestClient) -> None:
+    assert client.get("/healthz").json() == {"status": "ok"}
+    assert client.get("/readyz").json() == {"status": "ready"}
+
+
+def test_stats_count_what_happened(client: TestClient, otlp: Any, send: Any) -> None:
+    send(otlp.traces(otlp.span()))
+    send(otlp.traces(otlp.span(), otlp.span(span="00" * 8)))
+    client.post("/v1/traces", content=b"{", headers={"content-type": "application/json"})
+    stats = client.get("/api/v1/stats").json()
+    counters = stats["counters"]
+    assert counters["requests{traces}"] == 3
+    assert counters["accepted_spans"] == 2
+    assert counters["stored_rows{tool_calls}"] == 1
+    assert counters["repeats{tool_calls}"] == 1
+    assert counters["rejected_traces{bad span_id}"] == 1
+    assert counters["refused_requests{400}"] == 1
+    assert counters["received_bytes"] > 500
+    assert stats["size_bytes"] > 0
+    assert stats["queue_rows"] == 0
+
+
+def test_a_store_that_waits_for_its_file_is_alive_but_not_ready(
+    tmp_path: Any, hold: Callable[..., Any], serve: Any, until: Callable[..., None]
+) -> None:
+    path = tmp_path / "fuseboard.duckdb"
+    open_store(path).close()
+    holder = hold(path)
+    store = open_store(path, wait=True)
+    with serve(store) as url:
+        reader = RemoteReader(url)
+        with pytest.raises(StoreInUseError, match=f"held by process {holder.pid}"):
+            reader.query("export_calls", EVERYTHING)
+        holder.communicate()
+        until(lambda: store.unavailable_because() is None, "opening the file")
+        assert reader.query("export_calls", EVERYTHING).num_rows == 0
+    store.close()
