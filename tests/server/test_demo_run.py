@@ -109,7 +109,7 @@ def test_every_tool_is_called_twice_a_second_in_every_region(
 ) -> None:
     data = tmp_path / "data"
     running = start(
-        "demo", "--ui-port", "0", "--otlp-http-port", "0", "--speed", "0.1",
+        "demo", "--ui-port", "0", "--otlp-http-port", "0", "--speed", "1",
         "--for", "15s", "--data", str(data),
     )  # fmt: skip
     assert running.process is not None
@@ -120,7 +120,8 @@ def test_every_tool_is_called_twice_a_second_in_every_region(
         seen[call["tool"], call["region"]].append(datetime.fromisoformat(call["end"]).timestamp())
     assert len(seen) == len(TOOLS) * len(REGIONS)
     for key, ends in seen.items():
-        assert (len(ends) - 1) / (max(ends) - min(ends)) >= 2, key
+        first = min(ends)
+        assert len([end for end in ends if 2 < end - first <= 12]) >= 20, key
 
 
 def test_children_die_with_a_demo_that_is_killed(start: Callable[..., Any], tmp_path: Path) -> None:
