@@ -178,6 +178,17 @@ def test_a_nearly_full_disk_refuses_and_says_so(
     assert store.unavailable_because() is None
 
 
+def test_a_data_folder_that_is_gone_refuses_and_says_so(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def gone(_path: Path) -> None:
+        raise FileNotFoundError(2, "No such file or directory")
+
+    monkeypatch.setattr(store_module.shutil, "disk_usage", gone)
+    with pytest.raises(StoreBusyError, match="can't be reached"):
+        store.append(Batch(calls=calls(1)))
+
+
 def test_closing_writes_what_is_queued(tmp_path: Path) -> None:
     store = open_store(tmp_path / "f.duckdb")
     futures = [store.append(Batch(calls=calls(10))) for _ in range(20)]

@@ -250,7 +250,10 @@ class Store:
     def _check_space(self) -> None:
         now = self._clock.monotonic()
         if now - self._space_checked_at >= _FREE_SPACE_CHECK_SECONDS:
-            self._free_space = shutil.disk_usage(self.path.parent).free
+            try:
+                self._free_space = shutil.disk_usage(self.path.parent).free
+            except OSError as error:
+                raise StoreBusyError(f"{self.path.parent} can't be reached: {error}") from error
             self._space_checked_at = now
         if self._free_space < self._floor:
             raise StoreBusyError(
