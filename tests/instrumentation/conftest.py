@@ -104,16 +104,23 @@ class FakeClock:
         await asyncio.sleep(0)
 
 
+@pytest.fixture(autouse=True)
+def _registrations_end_with_the_test() -> Iterator[None]:
+    kept = dict(RUNTIME._tools)
+    yield
+    RUNTIME._tools.clear()
+    RUNTIME._tools.update(kept)
+    manual._tools.clear()
+
+
 @pytest.fixture
-def telemetry(monkeypatch: pytest.MonkeyPatch) -> Iterator[RecordingTelemetry]:
+def telemetry() -> Iterator[RecordingTelemetry]:
     """Install a recording telemetry; fail if the shim broke the protocol or swallowed a fault."""
     previous = RUNTIME.telemetry
     recording = RecordingTelemetry()
     BREAKERS.clear()
     guard.forget_faults()
     RUNTIME.telemetry = recording
-    monkeypatch.setattr(RUNTIME, "_tools", {})  # what a test registers ends with it
-    monkeypatch.setattr(manual, "_tools", {})
     try:
         yield recording
     finally:

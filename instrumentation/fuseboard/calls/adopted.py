@@ -40,7 +40,17 @@ def adopt(
         kwargs: Keyword arguments of the call.
         ambient: What the caller was handling when the call began.
     """
-    run = GuardedRun(tool, _NO_POLICY, args, kwargs, ambient, call=call, attempt=attempt)
+    return follow(
+        GuardedRun(tool, _NO_POLICY, args, kwargs, ambient, call=call, attempt=attempt), value
+    )
+
+
+def follow(run: GuardedRun, value: Any) -> Any:
+    """Return an object like ``value`` that ends the call of ``run`` when it ends.
+
+    What has been handed out can't be tried again: a policy's retry and fallback end here, its
+    breaker learns of the end.
+    """
     followed: Any
     if isinstance(value, GeneratorType):
         followed = _follow(run, value)
@@ -96,5 +106,5 @@ async def _follow_coroutine(run: GuardedRun, work: Any) -> Any:
         run.raised(error, is_last=True)
         raise
     leave(entered)
-    run.returned(value)
+    run.returned(value, is_last=True)
     return value

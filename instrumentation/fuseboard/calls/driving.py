@@ -9,6 +9,7 @@ from functools import partial
 from sys import exception
 from typing import Any
 
+from fuseboard.calls.bare import UNFINISHED
 from fuseboard.calls.guarded import GuardedRun
 from fuseboard.calls.recording import leave
 from fuseboard.calls.registration import Tool
@@ -32,6 +33,10 @@ def guard_sync(tool: Tool, policy: Policy, function: Callable[..., Any]) -> Call
                     raise
             else:
                 leave(entered)
+                if type(value) in UNFINISHED:
+                    from fuseboard.calls.adopted import follow  # imports this module
+
+                    return follow(run, value)
                 if run.returned(value):
                     return value
             if not wait(run):

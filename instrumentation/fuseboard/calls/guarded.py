@@ -186,8 +186,12 @@ class GuardedRun:
         self._end_failed(now)
         return True
 
-    def returned(self, value: Any) -> bool:
+    def returned(self, value: Any, *, is_last: bool = False) -> bool:
         """Take in what an attempt returned.
+
+        Args:
+            value: The returned value.
+            is_last: Whether neither retry nor fallback may follow.
 
         Returns:
             Whether the call has ended, so that the value goes to the caller now.
@@ -202,7 +206,9 @@ class GuardedRun:
         self._error, self._value = None, value
         fault = Fault(finding.verdict, finding.code, finding.message)
         self._take_fault(fault, now)
-        if self._may_go_on(fault):
+        if is_last:
+            self.delay = None
+        elif self._may_go_on(fault):
             return False
         self._record_result(value)
         self._end_failed(now)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import pickle
@@ -14,6 +15,7 @@ import pytest
 
 import fuseboard
 from fuseboard import ConfigurationError, Policy, Retry
+from fuseboard.runtime import RUNTIME
 
 
 class RunnableConfig:
@@ -77,9 +79,20 @@ def test_tool_pickles_by_name() -> None:
     assert pickle.loads(pickle.dumps(module_tool)) is module_tool
 
 
-@fuseboard.tool
-def module_tool() -> int:
-    return 1
+@contextlib.contextmanager
+def registered_for_this_module_only() -> Iterator[None]:
+    """Keep the tools below out of the process's register, which other tests look at."""
+    kept = dict(RUNTIME._tools)
+    yield
+    RUNTIME._tools.clear()
+    RUNTIME._tools.update(kept)
+
+
+with registered_for_this_module_only():
+
+    @fuseboard.tool
+    def module_tool() -> int:
+        return 1
 
 
 @pytest.fixture(autouse=True)
@@ -93,36 +106,38 @@ def _module_is_importable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, __name__, module)
 
 
-class Kitchen:
-    """Every kind of method, with either order of decorators."""
+with registered_for_this_module_only():
 
-    @fuseboard.tool
-    def instance(self, a: int) -> tuple[str, int]:
-        return type(self).__name__, a
+    class Kitchen:
+        """Every kind of method, with either order of decorators."""
 
-    @fuseboard.tool
-    @staticmethod
-    def static_above(a: int) -> tuple[str, int]:
-        return "static", a
+        @fuseboard.tool
+        def instance(self, a: int) -> tuple[str, int]:
+            return type(self).__name__, a
 
-    @staticmethod
-    @fuseboard.tool
-    def static_below(a: int) -> tuple[str, int]:
-        return "static", a
+        @fuseboard.tool
+        @staticmethod
+        def static_above(a: int) -> tuple[str, int]:
+            return "static", a
 
-    @fuseboard.tool
-    @classmethod
-    def class_above(cls, a: int) -> tuple[str, int]:
-        return cls.__name__, a
+        @staticmethod
+        @fuseboard.tool
+        def static_below(a: int) -> tuple[str, int]:
+            return "static", a
 
-    @classmethod
-    @fuseboard.tool
-    def class_below(cls, a: int) -> tuple[str, int]:
-        return cls.__name__, a
+        @fuseboard.tool
+        @classmethod
+        def class_above(cls, a: int) -> tuple[str, int]:
+            return cls.__name__, a
 
-    @fuseboard.tool
-    async def asynchronous(self, a: int) -> tuple[str, int]:
-        return type(self).__name__, a
+        @classmethod
+        @fuseboard.tool
+        def class_below(cls, a: int) -> tuple[str, int]:
+            return cls.__name__, a
+
+        @fuseboard.tool
+        async def asynchronous(self, a: int) -> tuple[str, int]:
+            return type(self).__name__, a
 
 
 class Annex(Kitchen):

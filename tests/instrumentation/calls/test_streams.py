@@ -390,6 +390,19 @@ async def test_fallback_of_a_stream_that_never_began(telemetry: Any) -> None:
     assert [call.outcome for call in telemetry.calls] == [Outcome.DEGRADED] * 2
 
 
+async def test_what_a_guarded_function_returns_is_followed_to_its_end(telemetry: Any) -> None:
+    async def work() -> dict[str, bool]:
+        return {"ok": False}
+
+    tool = fuseboard.wrap(lambda: work(), name="work", policy=RETRYING)
+    assert await tool() == {"ok": False}
+    assert (telemetry.last.outcome, len(telemetry.last.attempts)) == (Outcome.ERROR, 1)
+    failing = fuseboard.wrap(lambda: flaky_stream(1, 2)(), name="stream", policy=RETRYING)
+    with pytest.raises(ConnectionResetError):
+        list(failing())
+    assert (telemetry.last.outcome, telemetry.last.stream_items) == (Outcome.ERROR, 2)
+
+
 async def test_coroutine_returned_by_a_plain_function_is_followed(telemetry: Any) -> None:
     async def work() -> dict[str, bool]:
         return {"ok": False}
