@@ -16,13 +16,13 @@ from playwright.sync_api import Browser, sync_playwright
 
 ROOT = Path(__file__).parents[1]
 PAGES = {
-    "board": "",
-    "tool": "tool?tool=weather",
-    "errors": "errors",
-    "breakers": "breakers",
-    "retries": "retries",
-    "latency": "latency",
-    "alerts": "alerts",
+    "board": "?range=5m",
+    "tool": "tool?range=5m&tool=weather",
+    "errors": "errors?range=5m",
+    "breakers": "breakers?range=5m",
+    "retries": "retries?range=5m",
+    "latency": "latency?range=5m",
+    "alerts": "alerts?range=5m",
 }
 """Name of the picture → path of the page."""
 WIDTH, HEIGHT = 1440, 900
