@@ -93,9 +93,7 @@ def _run(settings: DemoSettings, say: Say, notes: Sequence[Note], stack: ExitSta
     family.start("the backend", _module_command("backend", plan))
     _wait(family, lambda: plan.endpoints_path.exists() or None, "the backend")
     family.start("the agent", _module_command("agent", plan))
-    say(
-        f"\nThe demo agent plans trips; open {here.dashboard}/?range=5m and watch. What happens when:\n"
-    )
+    say(f"\nThe demo agent plans trips. Watch {here.dashboard}/?range=5m; what happens when:\n")
     _tell(settings, plan, notes, family, say)
 
 
