@@ -239,12 +239,14 @@ class Evaluator:
             return
         gap = now - (restored.ticked_at or now)
         # One interval would have passed anyway; holds stand still only for the rest.
-        outage = max(gap - timedelta(seconds=self._interval), timedelta(0))
+        interval = timedelta(seconds=self._interval)
+        outage = max(gap - interval, timedelta(0))
+        ended_at = (restored.ticked_at or now) + interval
         for key, instance in restored.instances.items():
             is_stale = instance.state is State.PENDING and outage > FORGET_PENDING_AFTER
             if is_stale or key[0] not in self._rules:
                 alert, _, severity = key[0].partition("/")
-                self._history.append(Entry(alert, severity, instance, State.INACTIVE, now))
+                self._history.append(Entry(alert, severity, instance, State.INACTIVE, ended_at))
             else:
                 self._memory.instances[key] = instance.shifted(outage)
         for courier in self._couriers:

@@ -40,12 +40,15 @@ class Observation:
     Attributes:
         labels: The label set.
         is_true: Whether the rule's condition is true.
+        is_well: Whether the value itself is below the threshold; a condition may also be false
+            for want of calls.
         value: The measured value, finite.
         newest: When the newest of the underlying data happened.
     """
 
     labels: Labels
     is_true: bool
+    is_well: bool
     value: float
     newest: datetime
 
@@ -120,8 +123,18 @@ def advance(
         return Step(None)
     if instance.state is State.PENDING:
         return Step(None, State.INACTIVE)
-    is_fresh = seen is not None and seen.newest > instance.last_true
-    return _when_not_true(instance, is_fresh, now, timing)
+    return _when_not_true(instance, _is_evidence(instance, seen), now, timing)
+
+
+def _is_evidence(instance: Instance, seen: Observation | None) -> bool:
+    """Return whether an evaluation that is not true speaks against the alert.
+
+    Calls that merely leave the window say nothing. After a gap the first few calls are too few
+    to make the condition true again, so there the value itself must be well.
+    """
+    if seen is None or seen.newest <= instance.last_true:
+        return False
+    return instance.state is State.FIRING or seen.is_well
 
 
 def _when_true(instance: Instance | None, seen: Observation, now: datetime, timing: Timing) -> Step:
@@ -138,13 +151,13 @@ def _when_true(instance: Instance | None, seen: Observation, now: datetime, timi
     return Step(current)
 
 
-def _when_not_true(instance: Instance, is_fresh: bool, now: datetime, timing: Timing) -> Step:
+def _when_not_true(instance: Instance, is_evident: bool, now: datetime, timing: Timing) -> Step:
     # Prometheus counts keep_firing_for from the first evaluation that is not true.
     since = instance.keep_since or now
     kept = replace(instance, keep_since=since)
     if now - since < timing.keep_firing:
         return Step(kept)
-    if is_fresh:
+    if is_evident:
         return Step(None, State.RESOLVED)
     if instance.state is State.FIRING:
         return _enter(kept, State.NO_DATA)

@@ -10,9 +10,9 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from made_calls import Seeded  # noqa: E402
+from made_calls import Seeded
 
-from fuseboard_collector.store import open_store  # noqa: E402
+from fuseboard_collector.store import open_store
 
 
 @pytest.fixture

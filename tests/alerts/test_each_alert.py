@@ -17,7 +17,7 @@ ABSENT = "ToolCallTelemetryAbsent/warning"
 
 def test_retry_rate_of_4_9_percent_is_silent(seeded: Seeded) -> None:
     seeded.calls(steady(0, 1800, 10, special=49, attempts=2))
-    assert run(Evaluator(seeded.store), 307, 1800) == []
+    assert run(Evaluator(seeded.store), 307, 1800, step=45) == []
 
 
 def test_retry_rate_of_5_1_percent_fires_holds_on_and_resolves(seeded: Seeded) -> None:
@@ -177,7 +177,7 @@ def test_absent_telemetry_fires_after_the_lookback_and_fifteen_minutes(seeded: S
 
 
 def test_a_new_empty_store_raises_nothing(seeded: Seeded) -> None:
-    assert run(Evaluator(seeded.store), 7, 7200) == []
+    assert run(Evaluator(seeded.store), 7, 7200, step=120) == []
 
 
 def test_calls_without_service_or_region_have_names_for_that(seeded: Seeded) -> None:

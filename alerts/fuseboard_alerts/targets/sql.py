@@ -72,7 +72,13 @@ def observe(rule: Rule, rows: list[dict[str, object]]) -> list[Observation]:
     store, and would fire.
     """
     return [
-        Observation(_labels(rule, row), _is_true(rule.condition, row), value, _time(row["newest"]))
+        Observation(
+            labels=_labels(rule, row),
+            is_true=_is_over(rule.condition, value) and _is_enough(rule.condition, row),
+            is_well=not _is_over(rule.condition, value),
+            value=value,
+            newest=_time(row["newest"]),
+        )
         for row in rows
         if (value := _number(row["value"])) is not None
     ]
@@ -82,19 +88,19 @@ def _labels(rule: Rule, row: Row) -> Labels:
     return tuple((label, str(row[label])) for label in GROUP_BY if label in rule.labels)
 
 
-def _is_true(condition: Condition, row: Row) -> bool:
-    value = _number(row["value"])
-    if value is None:
-        return False
+def _is_over(condition: Condition, value: float) -> bool:
+    return value > condition.above if isinstance(condition, Ratio | SlowShare) else value == 1
+
+
+def _is_enough(condition: Condition, row: Row) -> bool:
     if not isinstance(condition, Ratio | SlowShare):
-        return value == 1
+        return True
     calls, events = _number(row["calls"]), _number(row["events"])
     return (
         calls is not None
         and events is not None
         and calls > condition.minimum_calls - 0.5
         and events > condition.minimum_events - 0.5
-        and value > condition.above
     )
 
 
