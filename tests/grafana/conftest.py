@@ -59,8 +59,14 @@ def prometheus(
     rules = folder / "rules.yml"
     # The shipped rules, only evaluated each second so that the test need not wait for minutes.
     rules.write_text(RULES.read_text(encoding="utf-8").replace("interval: 15s", "interval: 1s"))
+    config = {
+        "global": {"scrape_interval": "1s", "evaluation_interval": "1s"},
+        "rule_files": [str(rules)],
+        "scrape_configs": [{"job_name": "trip", "static_configs": [{"targets": [agent_address]}]}],
+    }
+    flags = ["--enable-feature=exemplar-storage"]
     with Prometheus.running(
-        prometheus_binary, folder, port=free_port(), target=agent_address, rules=rules
+        prometheus_binary, folder, port=free_port(), config=config, flags=flags
     ) as server:
         wait_for(lambda: len(server.matrix("fuseboard_build_info", 5)) == 1, "the first scrape")
         yield server

@@ -35,28 +35,18 @@ class Prometheus:
     @classmethod
     @contextmanager
     def running(
-        cls, binary: Path, folder: Path, *, port: int, target: str, rules: Path
+        cls, binary: Path, folder: Path, *, port: int, config: dict[str, Any], flags: list[str]
     ) -> Iterator[Prometheus]:
-        config = folder / "prometheus.yml"
-        config.write_text(
-            json.dumps(
-                {
-                    "global": {"scrape_interval": "1s", "evaluation_interval": "1s"},
-                    "rule_files": [str(rules)],
-                    "scrape_configs": [
-                        {"job_name": "trip", "static_configs": [{"targets": [target]}]}
-                    ],
-                }
-            )
-        )
+        file = folder / "prometheus.yml"
+        file.write_text(json.dumps(config))
         with (folder / "log").open("w") as log:
             process = subprocess.Popen(
                 [
                     str(binary),
-                    f"--config.file={config}",
+                    f"--config.file={file}",
                     f"--web.listen-address=127.0.0.1:{port}",
                     f"--storage.tsdb.path={folder / 'data'}",
-                    "--enable-feature=exemplar-storage",
+                    *flags,
                 ],
                 stdout=log,
                 stderr=log,
