@@ -51,7 +51,7 @@ def made_up_calls() -> list[Row]:
 
 def _fate(chance: random.Random, second: float) -> Row:
     is_faulty = 1200 < second < 2100 or 3300 < second < 4200
-    if chance.random() < (0.35 if is_faulty else 0.004):
+    if chance.random() < (0.6 if is_faulty else 0.004):
         error_class = chance.choice(["L1_input", "L3_transient", "L3_transient", "L5_semantic"])
         outcome = chance.choice(["error", "rejected", "degraded"])
         attempts = 0 if outcome == "rejected" else chance.choice([1, 3])
@@ -203,8 +203,8 @@ def test_conditions_are_the_same_in_prometheus_and_in_the_store(
     clear = [one for one in instants if not one.is_near]
     assert [one for one in clear if one.in_store != one.in_prometheus] == []
     for rule_id in {one.rule for one in instants}:
-        of_rule = [one for one in clear if one.rule == rule_id]
-        assert {one.in_store for one in of_rule} == {True, False}, f"{rule_id} was not exercised"
+        truths = Counter(one.in_store for one in clear if one.rule == rule_id)
+        assert min(truths[True], truths[False]) >= 10, f"{rule_id} was not exercised: {truths}"
 
     agreeing = sum(one.in_store == one.in_prometheus for one in instants)
     assert agreeing / len(instants) >= 0.98
