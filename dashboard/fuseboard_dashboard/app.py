@@ -22,7 +22,7 @@ from fuseboard_dashboard.screens import (
 
 def main() -> None:
     """Draw the sidebar and the page that the URL names."""
-    st.set_page_config(page_title="fuseboard", page_icon=":material/electrical_services:",
+    st.set_page_config(page_title="fuseboard", page_icon="⚡",
                        layout="wide")  # fmt: skip
     st.html(markup.stylesheet())
     pages = [

@@ -1,0 +1,214 @@
+"""Every page in a real browser, its numbers held against the export of the same data."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+pytestmark = [pytest.mark.browser, pytest.mark.e2e]
+
+PAGES = ("", "tool", "errors", "breakers", "retries", "latency", "alerts")
+Record = dict[str, Any]
+Records = list[Record]
+
+LOST_INTEREST = {"cancelled", "abandoned", "interrupted"}
+
+
+@pytest.fixture(scope="session")
+def calls(board: Any) -> Records:
+    return list(board.export("calls"))
+
+
+@pytest.fixture(scope="session")
+def transitions(board: Any) -> Records:
+    return list(board.export("transitions"))
+
+
+def in_window(records: Iterable[Record], window: tuple[str, str]) -> Records:
+    """Keep calls that ended in (since, until], by the text of equally written UTC times."""
+    since, until = (text.replace("+00:00", "").rstrip("Z")[:26].ljust(26, "0") for text in window)
+    keys = [(record, record["end"].rstrip("Z")[:26]) for record in records]
+    return [record for record, end in keys if since < end <= until]
+
+
+def ratio(part: float, whole: float) -> float | None:
+    return part / whole if whole else None
+
+
+def error_ratio(calls: Records) -> float | None:
+    judged = [call for call in calls if call["outcome"] not in LOST_INTEREST]
+    failed = [
+        call for call in judged
+        if call["outcome"] in ("error", "rejected") and call["error_class"] != "L1_input"
+    ]  # fmt: skip
+    return ratio(len(failed), len(judged))
+
+
+def retry_ratio(calls: Records) -> float | None:
+    attempted = [call for call in calls if call["attempts"]]
+    return ratio(sum(call["attempts"] > 1 for call in attempted), len(attempted))
+
+
+def amplification(calls: Records) -> float | None:
+    attempted = [call for call in calls if call["attempts"]]
+    return ratio(sum(call["attempts"] for call in attempted), len(attempted))
+
+
+EXPECTED: dict[str, Callable[[Records], float | None]] = {
+    "calls": lambda calls: float(len(calls)),
+    "error-ratio": error_ratio,
+    "retry-ratio": retry_ratio,
+    "amplification": amplification,
+    "degraded-ratio": lambda calls: ratio(
+        sum(call["outcome"] == "degraded" for call in calls), len(calls)
+    ),
+}
+
+
+def test_the_demo_shows_every_class_and_a_breaker_that_opened_and_closed(
+    calls: Records, transitions: Records
+) -> None:
+    """Without this, the pages below could be right about nothing."""
+    classes = Counter(call["error_class"] for call in calls)
+    assert {"L1_input", "L2_access", "L3_transient", "L4_persistent", "L5_semantic"} <= set(classes)
+    assert len({call["tool"] for call in calls}) >= 8
+    assert len({call["region"] for call in calls}) == 3
+    moves = {(move["from_state"], move["to_state"]) for move in transitions}
+    assert {("closed", "open"), ("half_open", "closed")} <= moves
+
+
+@pytest.mark.parametrize("name", PAGES, ids=lambda name: name or "board")
+def test_a_page_is_sound(name: str, board: Any, viewer_in_scheme: Any) -> None:
+    viewer_in_scheme.open(f"{board.ui_url}/{name}?range=1h")
+    viewer_in_scheme.assert_is_sound()
+    assert viewer_in_scheme.page.locator("h1").first.inner_text().lower().startswith(name or "board")
+
+
+@pytest.mark.parametrize("name", PAGES, ids=lambda name: name or "board")
+def test_a_page_of_an_empty_store_says_what_to_do(name: str, empty_board: Any, viewer: Any) -> None:
+    viewer.open(f"{empty_board.ui_url}/{name}")
+    viewer.assert_is_sound()
+    if name != "alerts":
+        text = viewer.page.locator('[data-testid="fb-first-run"]').first.inner_text()
+        assert "waiting" in text.lower()
+
+
+@pytest.mark.parametrize(
+    ("query", "keep"),
+    [
+        ("", lambda call: True),
+        ("&region=eu-west", lambda call: call["region"] == "eu-west"),
+        ("&tool=weather", lambda call: call["tool"] == "weather"),
+        (
+            "&tool=weather&region=us-east",
+            lambda call: (call["tool"], call["region"]) == ("weather", "us-east"),
+        ),
+    ],
+)
+def test_the_numbers_of_the_board_equal_the_export(
+    query: str, keep: Callable[[Record], bool], board: Any, viewer: Any, calls: Records
+) -> None:
+    viewer.open(f"{board.ui_url}/?range=1h{query}")
+    shown = viewer.stats()
+    wanted = [call for call in in_window(calls, viewer.window()) if keep(call)]
+    assert wanted
+    for name, definition in EXPECTED.items():
+        value = definition(wanted)
+        assert shown[name] == (None if value is None else pytest.approx(value, abs=1e-9)), name
+
+
+def test_every_fuse_equals_the_export(board: Any, viewer: Any, calls: Records) -> None:
+    viewer.open(f"{board.ui_url}/?range=1h")
+    wanted = in_window(calls, viewer.window())
+    fuses = viewer.page.locator('[data-testid="fb-fuse"]').all()
+    shown = {
+        (f.get_attribute("data-tool"), f.get_attribute("data-region")): (
+            float(f.get_attribute("data-calls")),
+            float(f.get_attribute("data-retried")),
+            float(f.get_attribute("data-degraded")),
+        )
+        for f in fuses
+    }
+    assert len(shown) >= 24
+    for (tool, region), numbers in shown.items():
+        own = [c for c in wanted if (c["tool"], c["region"]) == (tool, region)]
+        retried = sum(call["attempts"] > 1 for call in own)
+        degraded = sum(call["outcome"] == "degraded" for call in own)
+        assert numbers == (len(own), retried, degraded), (tool, region)
+    assert len(shown) == len({(call["tool"], call["region"]) for call in wanted})
+
+
+def test_the_matrix_of_errors_equals_the_export(board: Any, viewer: Any, calls: Records) -> None:
+    viewer.open(f"{board.ui_url}/errors?range=1h&class=L3_transient&class=L5_semantic")
+    wanted = in_window(calls, viewer.window())
+    cells = viewer.page.locator('[data-testid="fb-cell"]').all()
+    shown = Counter(
+        {
+            tuple(
+                cell.get_attribute(f"data-{part}") for part in ("class", "tool", "region")
+            ): float(cell.get_attribute("data-value") or 0)
+            for cell in cells
+        }
+    )
+    assert {key[0] for key, value in shown.items() if value} == {"L3_transient", "L5_semantic"}
+    for (error_class, tool, region), value in shown.items():
+        own = [
+            call for call in wanted
+            if (call["error_class"], call["tool"], call["region"]) == (error_class, tool, region)
+        ]  # fmt: skip
+        assert value == len(own), (error_class, tool, region)
+
+
+def choose(viewer: Any, title: str, option: str) -> None:
+    """Pick one value in a filter of the sidebar, as a hand would."""
+    box = viewer.page.locator('[data-testid="stSidebar"]').get_by_role("combobox", name=title)
+    box.first.click()
+    viewer.page.get_by_role("option").filter(has_text=option).first.click()
+    viewer.page.keyboard.press("Escape")
+    viewer.settle()
+
+
+def test_filters_are_chosen_by_hand_and_kept_in_the_address(
+    board: Any, viewer: Any, calls: Records
+) -> None:
+    viewer.open(f"{board.ui_url}/?range=1h")
+    choose(viewer, "Tool", "weather")
+    choose(viewer, "Region", "us-east")
+    choose(viewer, "Error class", "Transient")
+    viewer.page.wait_for_function("() => location.search.includes('class=')")
+    asked = parse_qs(urlsplit(viewer.page.url).query)
+    assert (asked["tool"], asked["region"], asked["class"]) == (
+        ["weather"], ["us-east"], ["L3_transient"],
+    )  # fmt: skip
+    viewer.page.locator('[data-testid="stSidebar"]').get_by_role("link", name="Retries").click()
+    viewer.page.wait_for_url("**/retries?**")
+    viewer.settle()
+    assert parse_qs(urlsplit(viewer.page.url).query)["tool"] == ["weather"]
+    viewer.page.reload()
+    viewer.settle()
+    viewer.assert_is_sound()
+    wanted = [
+        call for call in in_window(calls, viewer.window())
+        if (call["tool"], call["region"]) == ("weather", "us-east")
+    ]  # fmt: skip
+    assert viewer.stats()["retry-ratio"] == pytest.approx(retry_ratio(wanted), abs=1e-9)
+
+
+def test_unknown_parameters_are_ignored_with_a_notice(board: Any, viewer: Any) -> None:
+    viewer.open(f"{board.ui_url}/?range=1h&colour=red&class=L9_cosmic")
+    notice = viewer.page.locator('[data-testid="fb-notice"]').first.inner_text()
+    assert "colour" in notice
+    assert "L9_cosmic" in notice
+    viewer.assert_is_sound()
+
+
+def test_a_foreign_host_name_is_refused(board: Any, browser: Any) -> None:
+    """A web page that rebinds its name to loopback gets nothing."""
+    context = browser.new_context(extra_http_headers={"x-forwarded-host": "evil.example"})
+    answer = context.request.get(board.ui_url, headers={"host": "evil.example"})
+    assert answer.status in (400, 403, 421)
+    context.close()
