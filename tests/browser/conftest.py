@@ -104,9 +104,13 @@ def empty_board(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Board]:
     yield from serve(folder / "data", folder / "serve.log")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser(chromium: Path) -> Iterator[Browser]:
-    """Run Chromium without a screen."""
+    """Run Chromium without a screen.
+
+    For one module only: until Playwright ends, its event loop counts as running in this thread,
+    and no test of a coroutine can start one of its own.
+    """
     with sync_playwright() as playwright:
         running = playwright.chromium.launch(
             executable_path=str(chromium), args=CHROMIUM_OPTIONS, headless=True

@@ -13,6 +13,8 @@ from fuseboard.telemetry.sending import Answer, Delivered, Refused, Unavailable
 Record = TypeVar("Record")
 
 BATCH_RECORDS: Final = 512
+IDLE_SECONDS: Final = 0.5
+"""How long a record waits at most for others to share its batch."""
 RESEND_SECONDS: Final = 300.0
 BACKOFF_FIRST: Final = 0.5
 BACKOFF_MAX: Final = 8.0
@@ -69,6 +71,7 @@ class Lane(Generic[Record]):
         self._bytes = 0
         self._failures = 0
         self._not_before = 0.0
+        self._collected = -IDLE_SECONDS
         self.batches_made = 0
         self.batches_settled = 0
 
@@ -92,8 +95,21 @@ class Lane(Generic[Record]):
         """Records that the collector has not confirmed."""
         return len(self._queue) + sum(batch.records for batch in tuple(self._waiting))
 
+    def ripe(self, now: float) -> float | None:
+        """Return seconds until what is queued should be encoded; None if nothing is queued.
+
+        A sparse batch costs the caller's interpreter as many switches as a full one, hence
+        records wait for company.
+        """
+        if not self._queue:
+            return None
+        if len(self._queue) >= self.batch_records:
+            return 0.0
+        return max(0.0, self._collected + IDLE_SECONDS - now)
+
     def collect(self, now: float) -> bool:
         """Encode at most one batch of what is queued; return whether there was anything."""
+        self._collected = now
         records = [self._queue.popleft() for _ in range(min(len(self._queue), self.batch_records))]
         if not records:
             return False

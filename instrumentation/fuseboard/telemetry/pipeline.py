@@ -18,7 +18,7 @@ from opentelemetry.context import (
 from opentelemetry.sdk.trace import ReadableSpan
 
 from fuseboard.telemetry.encoding import Encoder
-from fuseboard.telemetry.lane import Lane
+from fuseboard.telemetry.lane import IDLE_SECONDS, Lane
 from fuseboard.telemetry.logs import FinishedLog
 from fuseboard.telemetry.losses import Losses, Signal
 from fuseboard.telemetry.sending import Answer, Delivered, Sender, Unavailable
@@ -30,8 +30,6 @@ LOG_CAPACITY: Final = 2048
 SPAN_BYTES: Final = 32 * 1024 * 1024
 LOG_BYTES: Final = 8 * 1024 * 1024
 REQUEST_TIMEOUT: Final = 10.0
-IDLE_SECONDS: Final = 0.5
-"""How long a record waits at most before a send is tried."""
 HURRIED_SECONDS: Final = 0.2
 """Pause between tries while somebody waits for a flush."""
 
@@ -175,15 +173,15 @@ class Pipeline:
 
     def _pause(self) -> float:
         now = self._monotonic()
-        waits = [due for lane in self._lanes if (due := lane.due(now))]
-        return min([IDLE_SECONDS, *waits])
+        waits = [wait for lane in self._lanes for wait in (lane.due(now), lane.ripe(now))]
+        return min([IDLE_SECONDS, *(wait for wait in waits if wait is not None)])
 
     def turn(self) -> None:
         """Encode what is queued and send what is due; the worker's one step."""
         goes_on = True
         while goes_on:
             self._place_barriers()
-            goes_on = self._collect_all() | self._send_round()
+            goes_on = self._collect(everything=self._is_hurried()) | self._send_round()
             self._answer_flushes()
             if self._closing is not None and self._may_end():
                 break
@@ -191,16 +189,17 @@ class Pipeline:
     def _place_barriers(self) -> None:
         for flush in tuple(self._flushes):
             if not flush.barriers:
-                self._collect_all()
+                self._collect(everything=True)
                 flush.barriers = [lane.batches_made for lane in self._lanes]
 
-    def _collect_all(self) -> bool:
+    def _collect(self, *, everything: bool) -> bool:
         now = self._monotonic()
         collected = False
         for lane in self._lanes:
             # Bounded, so that a caller faster than the encoder cannot starve the sender.
             for _ in range(1 + lane.queued // lane.batch_records):
-                collected |= lane.collect(now)
+                if everything or lane.ripe(now) == 0.0:
+                    collected |= lane.collect(now)
         return collected
 
     def _send_round(self) -> bool:

@@ -149,10 +149,55 @@ def test_the_waiting_room_has_a_byte_budget_and_the_oldest_go_first() -> None:
     for _ in range(30):
         built.offer_span(a_span())
         built.turn()
+        now.now += 0.5
     waiting = built.spans.pending
     assert 0 < waiting < 30
     assert lost(losses) == {"spans/buffer_full": 30 - waiting}
     assert sum(len(batch.body) for batch in built.spans._waiting) <= 2000
+
+
+def test_records_wait_half_a_second_for_company() -> None:
+    now = FakeTime()
+    sender = ScriptedSender(Delivered())
+    built, _ = pipeline(sender, now)
+    built.offer_span(a_span())
+    built.turn()
+    assert len(sender.sent) == 1  # after a quiet time the first one need not wait
+    for _ in range(3):
+        built.offer_span(a_span())
+        built.turn()
+        now.now += 0.1
+    assert len(sender.sent) == 1
+    now.now += 0.2
+    built.turn()
+    assert len(sender.sent) == 2
+    assert built.spans.pending == 0
+
+
+def test_a_full_batch_does_not_wait_and_leaves_the_rest() -> None:
+    now = FakeTime()
+    sender = ScriptedSender(Delivered())
+    built, _ = pipeline(sender, now, spans=8192)
+    for _ in range(2 * built.spans.batch_records + 3):
+        built.offer_span(a_span())
+    built.spans._collected = now.now
+    built.turn()
+    assert len(sender.sent) == 2
+    assert built.spans.pending == 3
+
+
+def test_busy_spans_do_not_hold_up_the_log_events() -> None:
+    now = FakeTime()
+    built, _ = pipeline(ScriptedSender(Delivered()), now)
+    built.turn()
+    built.logs._collected = now.now
+    built.logs._queue.append(None)  # type: ignore[arg-type]
+    for _ in range(6):
+        for _ in range(built.spans.batch_records):
+            built.offer_span(a_span())
+        built.turn()
+        now.now += 0.1
+    assert built.logs.queued == 0
 
 
 @pytest.mark.parametrize(
