@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from fuseboard.conventions import (
+    AttemptResult,
     BreakerState,
     Confidence,
     ErrorClass,
@@ -69,7 +70,13 @@ class Fault:
 
 @dataclass(slots=True)
 class AttemptRecord:
-    """One physical attempt. Times are seconds unless their name says otherwise."""
+    """One physical attempt. Times are seconds unless their name says otherwise.
+
+    Attributes:
+        fault: Why it failed.
+        cut_by: Class name of what ended it before it could succeed or fail: cancellation, a
+            consumer that left, an interrupt. Such an attempt did not succeed, yet has no fault.
+    """
 
     number: int
     delay: float
@@ -77,9 +84,16 @@ class AttemptRecord:
     started: float
     duration: float = 0.0
     fault: Fault | None = None
+    cut_by: str | None = None
     cost: float | None = None
     telemetry: object = None
     """Private to the telemetry: the attempt's open span, if any."""
+
+    @property
+    def result(self) -> AttemptResult:
+        """``failure`` unless it succeeded; one that was cut short has no error class."""
+        has_succeeded = self.fault is None and self.cut_by is None
+        return AttemptResult.SUCCESS if has_succeeded else AttemptResult.FAILURE
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,34 +32,39 @@ def test_rows_are_there_when_the_future_resolves(store: Store, export: Rows) -> 
 
 
 @pytest.mark.parametrize(
-    ("outcome", "attempts", "derived"),
+    ("outcome", "attempts", "layer", "result"),
     [
-        ("ok", 1, True),
-        ("partial", 1, True),
-        ("cancelled", 1, True),
-        ("abandoned", 1, True),
-        ("interrupted", 1, True),
-        ("error", 1, False),
-        ("degraded", 1, False),
-        ("rejected", 0, False),
-        ("ok", 0, False),
-        ("ok", 2, False),
+        ("ok", 1, "tool", "success"),
+        ("ok", 1, None, "success"),
+        ("partial", 1, "validation", "success"),
+        ("cancelled", 1, "tool", "failure"),
+        ("abandoned", 1, "tool", "failure"),
+        ("interrupted", 1, "tool", "failure"),
+        # The attempt had failed before: it has a span of its own.
+        ("cancelled", 1, "retry", None),
+        ("cancelled", 1, "fallback", None),
+        ("error", 1, "tool", None),
+        ("degraded", 1, "fallback", None),
+        ("rejected", 0, "breaker", None),
+        ("ok", 0, "cache", None),
+        ("ok", 2, "retry", None),
     ],
 )
 def test_the_attempt_of_a_call_that_sends_none_is_derived(
-    store: Store, export: Rows, outcome: str, attempts: int, derived: bool
+    store: Store, export: Rows, outcome: str, attempts: int, layer: str | None, result: str | None
 ) -> None:
     call = ToolCall(
-        "search", end=NOW, outcome=outcome, attempts=attempts, attempt_seconds=0.07, region="eu"
-    )
+        "search", end=NOW, outcome=outcome, attempts=attempts, attempt_seconds=0.07, region="eu",
+        layer=layer,
+    )  # fmt: skip
     store.append(Batch(calls=[call])).result(10)
     found = export("attempts")
-    assert len(found) == derived
+    assert [row["result"] for row in found] == ([] if result is None else [result])
     if found:
         (row,) = found
         assert (row["call_span_id"], row["span_id"], row["number"]) == (call.span_id, None, 1)
         assert (row["duration_seconds"], row["delay_seconds"]) == (0.07, 0)
-        assert (row["tool"], row["region"], row["result"]) == ("search", "eu", "success")
+        assert (row["tool"], row["region"], row["error_class"]) == ("search", "eu", None)
 
 
 def test_attributes_keep_their_types(store: Store) -> None:

@@ -7,7 +7,7 @@ from sys import exception
 from types import AsyncGeneratorType, CoroutineType, GeneratorType
 from typing import Any, Final
 
-from fuseboard.calls.judging import action_of, answer_to, judge_raised, layer_of
+from fuseboard.calls.judging import action_of, answer_to, cut_by, judge_raised, layer_of
 from fuseboard.calls.recording import (
     close_attempt,
     close_call,
@@ -85,7 +85,7 @@ def end_raised(
     now = RUNTIME.clock.monotonic()
     judged = judge_raised(tool, error, args, kwargs, ambient)
     if isinstance(judged, Outcome):
-        close_attempt(call, attempt, now, None)
+        close_attempt(call, attempt, now, None, cut_by(judged, error))
         close_call(call, now, judged)
     else:
         _end_failed(call, attempt, now, judged)

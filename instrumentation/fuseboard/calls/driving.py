@@ -75,9 +75,11 @@ def wait(run: GuardedRun) -> bool:
     delay = run.delay
     if delay is None:
         return False
+    began = RUNTIME.clock.monotonic()
     try:
         RUNTIME.clock.sleep(delay)
     except BaseException as error:
+        run.waited(RUNTIME.clock.monotonic() - began)
         run.interrupted(error)
         raise
     run.waited(delay)
@@ -89,9 +91,11 @@ async def async_wait(run: GuardedRun) -> bool:
     delay = run.delay
     if delay is None:
         return False
+    began = RUNTIME.clock.monotonic()
     try:
         await RUNTIME.clock.async_sleep(delay)
     except BaseException as error:
+        run.waited(RUNTIME.clock.monotonic() - began)
         run.interrupted(error)
         raise
     run.waited(delay)

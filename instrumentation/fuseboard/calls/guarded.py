@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from fuseboard import guard
-from fuseboard.calls.judging import action_of, answer_to, judge_raised, layer_of
+from fuseboard.calls.judging import action_of, answer_to, cut_by, judge_raised, layer_of
 from fuseboard.calls.recording import (
     Entered,
     close_attempt,
@@ -173,7 +173,7 @@ class GuardedRun:
         now = RUNTIME.clock.monotonic()
         judged = judge_raised(self.tool, error, self.args, self.kwargs, self._ambient)
         if isinstance(judged, Outcome):
-            self._close_attempt(now, None, counts=judged is Outcome.OK)
+            self._close_attempt(now, None, cut_by(judged, error))
             self._end(judged, now=now)
             return True
         self._error = error
@@ -223,7 +223,8 @@ class GuardedRun:
         now = RUNTIME.clock.monotonic()
         judged = judge_raised(self.tool, error, self.args, self.kwargs, self._ambient)
         outcome = judged if isinstance(judged, Outcome) else Outcome.ERROR
-        self._end(outcome, None if isinstance(judged, Outcome) else judged, now=now)
+        fault = None if isinstance(judged, Outcome) else judged
+        self._end(outcome, fault, Layer.RETRY, now=now)
 
     # --- After the last attempt -----------------------------------------------------------
 
@@ -260,12 +261,12 @@ class GuardedRun:
         """
         judged = judge_raised(self.tool, error, self.args, self.kwargs, self._ambient)
         if isinstance(judged, Outcome):
-            self._end(judged)
+            self._end(judged, None, Layer.FALLBACK)
             return True
         self._note("fallback", "failed")
         if issubclass(type(error), Exception):
             return False
-        self._end(Outcome.ERROR, judged)
+        self._end(Outcome.ERROR, judged, Layer.FALLBACK)
         return True
 
     def conclude(self) -> Any:
@@ -316,7 +317,7 @@ class GuardedRun:
         """End a stream that the consumer left."""
         now = RUNTIME.clock.monotonic()
         if self.call.outcome is None:
-            self._close_attempt(now, None, counts=False)
+            self._close_attempt(now, None, GeneratorExit.__name__)
             self._end(Outcome.ABANDONED, now=now)
 
     def renew_time_limit(self) -> None:
@@ -377,12 +378,14 @@ class GuardedRun:
             self._note(*action)
         self._close_attempt(now, fault)
 
-    def _close_attempt(self, now: float, fault: Fault | None, *, counts: bool = True) -> None:
+    def _close_attempt(
+        self, now: float, fault: Fault | None, cut_short_by: str | None = None
+    ) -> None:
         attempt, self._attempt = self._attempt, None
         if attempt is None:
             return
-        close_attempt(self.call, attempt, now, fault)
-        self._admission.attempt_ended(fault, counts=counts)
+        close_attempt(self.call, attempt, now, fault, cut_short_by)
+        self._admission.attempt_ended(fault, counts=cut_short_by is None)
 
     def _may_go_on(self, fault: Fault) -> bool:
         """Plan what follows a fault; tell whether anything does: a retry or a fallback."""

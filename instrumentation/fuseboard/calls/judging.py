@@ -8,7 +8,7 @@ from typing import Any, Final
 from fuseboard.calls.binding import fits
 from fuseboard.calls.registration import Tool
 from fuseboard.classification import BINDING, judge_exception
-from fuseboard.classification.inspecting import message_of
+from fuseboard.classification.inspecting import message_of, qualified_name
 from fuseboard.conventions import ErrorClass, Layer, Outcome, RetryStrategy
 from fuseboard.record import Fault, Verdict
 from fuseboard.runtime import RUNTIME
@@ -40,6 +40,11 @@ def judge_raised(
     if type(error) is TypeError and not fits(tool.signature, args, kwargs):
         return Fault(BINDING, "TypeError", message_of(error))
     return judge_exception(error, RUNTIME.clock.time_ns() / 1e9, ambient)
+
+
+def cut_by(outcome: Outcome, error: BaseException) -> str | None:
+    """Return what ended an attempt that is no fault, or None if it succeeded (``exit(0)``)."""
+    return None if outcome is Outcome.OK else qualified_name(type(error))
 
 
 def layer_of(verdict: Verdict) -> Layer:

@@ -92,7 +92,11 @@ def leave(entered: Entered) -> None:
 
 
 def close_attempt(
-    call: CallRecord, attempt: AttemptRecord, now: float, fault: Fault | None
+    call: CallRecord,
+    attempt: AttemptRecord,
+    now: float,
+    fault: Fault | None,
+    cut_by: str | None = None,
 ) -> None:
     """End an attempt.
 
@@ -101,9 +105,11 @@ def close_attempt(
         attempt: The attempt.
         now: Monotonic seconds.
         fault: Why it failed, or None.
+        cut_by: Class name of what ended it before it could succeed or fail, or None.
     """
     attempt.duration = now - attempt.started
     attempt.fault = fault
+    attempt.cut_by = cut_by
     try:
         RUNTIME.telemetry.attempt_ended(call, attempt)
     except Exception as own:

@@ -100,6 +100,8 @@ def attempt_attributes(call: CallRecord, attempt: AttemptRecord) -> Attributes:
         attributes[c.COST] = attempt.cost
     if attempt.fault is not None:
         _add_fault(attributes, attempt.fault, is_failed=True)
+    elif attempt.cut_by is not None:
+        attributes[c.ERROR_TYPE] = name(attempt.cut_by)  # no fault, hence no class
     return attributes
 
 

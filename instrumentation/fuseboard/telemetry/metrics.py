@@ -35,6 +35,8 @@ _ATTEMPTED: Final = (
 )
 _RESULTS: Final = (
     (AttemptResult.SUCCESS.value, NO_ERROR),
+    # Cut short: cancelled, left or interrupted before it could succeed or fail.
+    (AttemptResult.FAILURE.value, NO_ERROR),
     *((AttemptResult.FAILURE.value, cls.value) for cls in ErrorClass),
 )
 
@@ -239,10 +241,8 @@ class Metrics(Collector):
         """Count an attempt."""
         series = self._of(call)
         fault = attempt.fault
-        if fault is None:
-            series.attempts("success", NO_ERROR).inc()
-        else:
-            series.attempts("failure", fault.verdict.error_class.value).inc()
+        error_class = fault.verdict.error_class.value if fault is not None else NO_ERROR
+        series.attempts(attempt.result.value, error_class).inc()
         series.attempt_duration.observe(max(0.0, attempt.duration))
 
     def call_ended(self, call: CallRecord, trace_id: int | None) -> None:
@@ -257,8 +257,7 @@ class Metrics(Collector):
         series.calls(outcome.value, _error_class(call, outcome)).inc()
         self._observe(series, max(0.0, call.duration), trace_id)
         if call.attempts:
-            first = "success" if call.attempts[0].fault is None else "failure"
-            series.attempted(first, call.retry_end.value).inc()
+            series.attempted(call.attempts[0].result.value, call.retry_end.value).inc()
         if call.backoff_seconds > 0:
             series.backoff.inc(call.backoff_seconds)
         for layer, action in call.layer_actions:

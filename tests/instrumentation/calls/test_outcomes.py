@@ -47,7 +47,9 @@ def test_hc_04_sync_call_ends_once_whatever_is_raised(
         ends()
     assert caught.value is error
     assert [call.outcome for call in telemetry.calls] == [outcome]
-    assert len(telemetry.last.attempts) == 1, "neither retried nor replaced"
+    (attempt,) = telemetry.last.attempts  # neither retried nor replaced
+    assert (attempt.result == "success") is (outcome is Outcome.OK)
+    assert (attempt.fault is None) is (outcome is not Outcome.ERROR)
     assert (telemetry.last.fault is None) is (outcome is not Outcome.ERROR)
 
 
@@ -116,8 +118,27 @@ async def test_hc_04_cancelled_while_backing_off(telemetry: Any) -> None:
         await task
     call = telemetry.last
     assert call.outcome is Outcome.CANCELLED
-    assert len(call.attempts) == 1
+    assert call.layer is Layer.RETRY
+    assert [attempt.result for attempt in call.attempts] == ["failure"]
     assert call.retry_end == "none"
+
+
+def test_back_off_that_is_broken_off_counts_as_far_as_it_went(
+    telemetry: Any, clock: Any, full_wait: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def break_off(seconds: float) -> None:
+        clock.move(seconds / 4)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(clock, "sleep", break_off)
+
+    @fuseboard.tool(policy=Policy(retry=Retry(wait_initial=8)))
+    def refused() -> None:
+        raise ConnectionRefusedError
+
+    with pytest.raises(KeyboardInterrupt):
+        refused()
+    assert (telemetry.last.duration, telemetry.last.backoff_seconds) == (2, 2)
 
 
 def test_hc_04_coroutine_closed_by_hand_is_abandoned(telemetry: Any) -> None:

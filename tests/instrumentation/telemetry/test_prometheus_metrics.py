@@ -92,7 +92,12 @@ def test_hc_50_every_legal_series_exists_at_zero_from_registration(
     legal = {(o.value, e) for o, e in legal_outcome_classes()}
     assert found == {(region, *pair) for region in ("eu-west", "us-east") for pair in legal}
     attempts = samples(registry, "fuseboard_tool_attempts_total")
-    assert len(attempts) == 2 * (1 + 6)
+    assert {(one["result"], one["error_class"]) for one, _ in attempts} == {
+        ("success", "none"),
+        ("failure", "none"),  # cut short
+        *(("failure", error_class.value) for error_class in ErrorClass),
+    }
+    assert len(attempts) == 2 * (1 + 1 + 6)
     attempted = samples(registry, "fuseboard_tool_attempted_calls_total")
     assert {(one["first_attempt"], one["retry"]) for one, _ in attempted} == {
         ("success", "none"),

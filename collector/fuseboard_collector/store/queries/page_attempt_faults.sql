@@ -7,6 +7,7 @@ FROM attempts
 WHERE "start" + to_microseconds((duration_seconds * 1000000)::BIGINT) > $since::TIMESTAMP
   AND "start" + to_microseconds((duration_seconds * 1000000)::BIGINT) <= $until::TIMESTAMP
   AND result = 'failure'
+  AND error_class IS NOT NULL  -- one that was cut short (cancelled, left) failed in nothing
   AND ($tools::VARCHAR[] IS NULL OR list_contains($tools::VARCHAR[], tool))
   AND ($regions::VARCHAR[] IS NULL
        OR list_contains($regions::VARCHAR[], COALESCE(region, 'unknown')))

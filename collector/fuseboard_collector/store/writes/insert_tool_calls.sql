@@ -2,8 +2,11 @@ INSERT INTO tool_calls BY NAME
 SELECT * REPLACE (attributes::JSON::VARIANT AS attributes) FROM incoming;
 
 -- A call whose only attempt did not fail sends no attempt span; its row is derived, so that the
--- latency of attempts is not biased towards failures. Whether it is derived must follow from the
--- call alone: the attempt's span, where there is one, may come in another batch.
+-- latency of attempts is not biased towards failures and every physical attempt has one row.
+-- Whether it is derived must follow from the call alone: the attempt's span, where there is one,
+-- may come in another batch. An attempt that was cut short (cancelled, left, interrupted) did not
+-- succeed, but has no error class. A call that was cut short during back-off or in its fallback
+-- had failed before, and that attempt has a span.
 INSERT INTO attempts BY NAME
 SELECT
     trace_id,
@@ -14,9 +17,11 @@ SELECT
     0 AS delay_seconds,
     tool,
     region,
-    'success' AS result,
+    CASE WHEN outcome IN ('ok', 'partial') THEN 'success' ELSE 'failure' END AS result,
     http_status,
     cost,
     received_at
 FROM incoming
-WHERE attempts = 1 AND outcome NOT IN ('error', 'rejected', 'degraded');
+WHERE attempts = 1
+  AND outcome NOT IN ('error', 'rejected', 'degraded')
+  AND coalesce(layer, 'tool') NOT IN ('retry', 'fallback');
