@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
+from fuseboard.telemetry.halving import halve
 from fuseboard.telemetry.losses import Losses, Reason, Signal
 from fuseboard.telemetry.sending import Answer, Delivered, Refused, Unavailable
 
@@ -29,6 +30,8 @@ class Batch:
     records: int
     made: float
     """When it was encoded, monotonic seconds."""
+    settles: int = 1
+    """1 for a whole batch or the last part of one, 0 for the parts before."""
 
 
 class Lane(Generic[Record]):
@@ -132,7 +135,7 @@ class Lane(Generic[Record]):
     def _settle(self) -> Batch:
         batch = self._waiting.popleft()
         self._bytes -= len(batch.body)
-        self.batches_settled += 1
+        self.batches_settled += batch.settles
         return batch
 
     def due(self, now: float) -> float | None:
@@ -149,9 +152,29 @@ class Lane(Generic[Record]):
         answer = send(self.signal, self._waiting[0].body)
         if isinstance(answer, Unavailable):
             self._hold(answer, clock())
-        else:
+        elif not self._split_too_large(answer):
             self._close(answer)
         return answer
+
+    def _split_too_large(self, answer: Delivered | Refused) -> bool:
+        """Put two halves in the place of a batch that was too large; one record has none."""
+        if not isinstance(answer, Refused) or answer.status != _PAYLOAD_TOO_LARGE:
+            return False
+        batch = self._waiting[0]
+        first = batch.records // 2
+        if first == 0:
+            return False
+        try:
+            bodies = halve(self.signal, batch.body, first)
+        except Exception:
+            return False
+        self._waiting.popleft()
+        second = Batch(bodies[1], batch.records - first, batch.made, batch.settles)
+        self._waiting.extendleft((second, Batch(bodies[0], first, batch.made, settles=0)))
+        self._bytes += sum(map(len, bodies)) - len(batch.body)
+        self._failures = 0
+        self._not_before = 0.0
+        return True
 
     def _close(self, answer: Delivered | Refused) -> None:
         self._failures = 0
