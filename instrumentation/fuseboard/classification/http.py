@@ -6,9 +6,10 @@ nothing reliable about a fault.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
+from fuseboard.classification.bodies import codes_in, codes_in_response
 from fuseboard.classification.inspecting import probe
 from fuseboard.classification.retry_after import retry_after_of
 from fuseboard.classification.verdicts import (
@@ -68,6 +69,8 @@ _GRPC: Final[Mapping[str, Verdict]] = {
     "UNKNOWN": unclassified_fault("grpc_matcher"),
 }
 
+# A quota that is used up hides behind these; the server's own code tells.
+_SPOKEN: Final = frozenset({400, 429})
 _ACCESS: Final = frozenset({401, 402, 403, 407, 511})
 _PERSISTENT: Final = frozenset({410, 501, 505, 506, 508, 510, 525, 526})
 _TRANSIENT_4XX: Final = frozenset({408, 423, 425, 429})
@@ -90,6 +93,8 @@ def classify_http(error: BaseException, now: float) -> Verdict | None:
     status = status_of(error)
     slug = slug_of(error)
     if status is not None and status >= 400:
+        if slug is None and status in _SPOKEN:
+            slug = slug_of_response(probe(error, "response"))
         return judge_status(status, slug, retry_after_of(_headers_of(error), now))
     if slug is not None and slug in _SLUGS:
         return _SLUGS[slug]
@@ -106,7 +111,7 @@ def judge_status(status: int, slug: str | None = None, retry_after: float | None
         retry_after: Seconds that the server asked to wait.
     """
     family = "http_5xx_matcher" if status >= 500 else "http_4xx_matcher"
-    if status == 429 and slug in _QUOTA_SLUGS:
+    if status in _SPOKEN and slug in _QUOTA_SLUGS:
         return access_fault("http_quota_matcher", status=status)
     if status in _ACCESS:
         return access_fault(family, status=status)
@@ -159,18 +164,21 @@ def status_of(error: object) -> int | None:
 
 def slug_of(error: object) -> str | None:
     """Return the server's own code for an error, lower case: ``insufficient_quota``."""
-    body = probe(error, "body")
-    response = probe(error, "response")
-    candidates = [probe(error, "code"), probe(error, "type")]
-    for container in (body, response):
-        if isinstance(container, Mapping):
-            inner = container.get("error", container.get("Error", container))
-            if isinstance(inner, Mapping):
-                candidates += [inner.get("code"), inner.get("type"), inner.get("Code")]
-    for candidate in candidates:
-        if isinstance(candidate, str) and candidate.lower() in _SLUGS:
-            return candidate.lower()
-    return None
+    own = (probe(error, "code"), probe(error, "type"))
+    answers = (probe(error, "body"), probe(error, "response"))
+    return known_slug((*own, *(code for answer in answers for code in codes_in(answer))))
+
+
+def slug_of_response(response: object) -> str | None:
+    """Return the server's own code for an error from a body that has been read already."""
+    return known_slug(codes_in_response(response))
+
+
+def known_slug(codes: Iterable[object]) -> str | None:
+    """Return that of several codes which says most, lower case, or None if none is known."""
+    known = [code.lower() for code in codes if isinstance(code, str) and code.lower() in _SLUGS]
+    # "rate_limit_exceeded" beside "insufficient_quota" is the wider word for the same.
+    return next((code for code in known if code in _QUOTA_SLUGS), known[0] if known else None)
 
 
 def _headers_of(error: object) -> object:

@@ -36,6 +36,15 @@ def probe(value: object, name: str) -> object:
         return None
 
 
+def stored_in(value: object) -> dict[str, object]:
+    """Return what an object holds in its own dictionary; runs none of its code."""
+    try:
+        stored = object.__getattribute__(value, "__dict__")
+    except Exception:
+        return {}
+    return stored if type(stored) is dict else {}
+
+
 def is_a(value: object, *classes: type) -> bool:
     """Tell whether the true class of ``value``, not what it claims, is one of ``classes``."""
     return issubclass(type(value), classes)

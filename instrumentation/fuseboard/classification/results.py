@@ -11,7 +11,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from fuseboard.classification.http import as_status, judge_slug, judge_status
+from fuseboard.classification.bodies import codes_in
+from fuseboard.classification.http import (
+    as_status,
+    judge_slug,
+    judge_status,
+    known_slug,
+    slug_of_response,
+)
 from fuseboard.classification.inspecting import mro_of, names_of, probe
 from fuseboard.classification.retry_after import retry_after_of
 from fuseboard.classification.verdicts import semantic_fault
@@ -135,12 +142,12 @@ def _judge_codes(packet: Mapping[object, object]) -> Verdict | None:
             error_class is ErrorClass.L3_TRANSIENT,
             ambiguous=error_class is not ErrorClass.L1_INPUT,
         )
-    slugs = [packet.get(key) for key in _CODE_KEYS]
     for key in _STATUS_KEYS:
         status = as_status(packet.get(key))
         if status is not None and status >= 400:
-            slug = next((s.lower() for s in slugs if isinstance(s, str)), None)
-            return judge_status(status, slug)
+            codes = (packet.get("error_code"), packet.get("error_type"), *codes_in(packet))
+            return judge_status(status, known_slug(codes))
+    slugs = [packet.get(key) for key in _CODE_KEYS]
     return next((verdict for verdict in map(judge_slug, slugs) if verdict), None)
 
 
@@ -203,5 +210,6 @@ def _read_response(value: object, now: float) -> ResultFinding | None:
     status = as_status(probe(value, "status_code")) or as_status(probe(value, "status"))
     if status is None or status < 400:
         return None
-    verdict = judge_status(status, None, retry_after_of(probe(value, "headers"), now))
+    retry_after = retry_after_of(probe(value, "headers"), now)
+    verdict = judge_status(status, slug_of_response(value), retry_after)
     return ResultFinding(verdict, str(status))

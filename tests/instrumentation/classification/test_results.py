@@ -47,6 +47,8 @@ FAULTY: list[tuple[Any, ErrorClass, str, int | None]] = [
     ({"ok": False, "error_code": "rate_limit_exceeded"}, L3, "rate_limit_exceeded", None),
     ({"ok": False, "status": 429, "error_code": "insufficient_quota"},
      L2, "insufficient_quota", 429),
+    ({"status": 429, "error": {"code": "insufficient_quota", "message": "pay"}},
+     L2, "insufficient_quota", 429),
     ({"ok": False, "error_class": "L4_persistent"}, L4, "error_packet", None),
     ({"error": {"code": "invalid_api_key", "message": "m"}}, L2, "invalid_api_key", None),
     ({"error": {"message": "m"}}, L5, "error_packet", None),
