@@ -185,8 +185,9 @@ def test_hc_47_a_million_calls_keep_their_spike_and_their_error(store: Store) ->
 def _million(folder: Path, name: str) -> pd.DataFrame:
     """Return a page query's rows over a million calls made inside DuckDB."""
     import fuseboard_collector.store as package
+    from fuseboard_collector.store import named_queries
 
-    sql = Path(str(package.__file__)).with_name("queries").joinpath(f"{name}.sql").read_text()
+    sql = named_queries.text(name)
     schema = Path(str(package.__file__)).with_name("schema").joinpath("001_tables.sql").read_text()
     window = Window(UNTIL - timedelta(hours=6), UNTIL)
     values = {

@@ -10,19 +10,19 @@ from importlib.resources import files
 import pytest
 
 from fuseboard.conventions import BreakerState, ErrorClass, Outcome
-from fuseboard_collector.store import Batch, Store, ToolCall
+from fuseboard_collector.store import Batch, Store, ToolCall, named_queries
 from fuseboard_dashboard.view import QUERY_PARAMETERS
 
 from .conftest import SINCE, UNTIL, at, heartbeats
 
 Ask = Callable[..., list[dict[str, object]]]
-QUERIES = files("fuseboard_collector.store").joinpath("queries")
-PAGE_QUERIES = sorted(q.name[:-4] for q in QUERIES.iterdir() if q.name.startswith("page_"))
+PAGE_QUERIES = [name for name in named_queries.names() if name.startswith("page_")]
+FRAGMENTS = files("fuseboard_collector.store").joinpath("queries", "fragments")
 
 
 def test_every_page_query_is_listed_with_exactly_its_parameters() -> None:
     found = {
-        name: set(re.findall(r"\$(\w+)", QUERIES.joinpath(f"{name}.sql").read_text()))
+        name: set(re.findall(r"\$(\w+)", named_queries.text(name)))
         for name in PAGE_QUERIES
     }
     assert found == {name: set(names) for name, names in QUERY_PARAMETERS.items()}
@@ -30,20 +30,28 @@ def test_every_page_query_is_listed_with_exactly_its_parameters() -> None:
 
 @pytest.mark.parametrize("name", PAGE_QUERIES)
 def test_every_parameter_is_cast(name: str) -> None:
-    sql = QUERIES.joinpath(f"{name}.sql").read_text()
+    sql = named_queries.text(name)
     assert re.findall(r"\$\w+(?!\w|::)", sql) == []
 
 
 @pytest.mark.parametrize("name", PAGE_QUERIES)
 def test_literals_are_names_of_the_conventions(name: str) -> None:
     sql = "\n".join(
-        line for line in QUERIES.joinpath(f"{name}.sql").read_text().splitlines()
+        line for line in named_queries.text(name).splitlines()
         if not line.lstrip().startswith("--")
     )  # fmt: skip
     own = {"unknown", "", "tool", "region", "faults", "retried", "slow", "success", "failure",
            "firing", "pending", "no_data", "critical", "warning"}  # fmt: skip
     names = {*ErrorClass, *Outcome, *BreakerState} | own
     assert set(re.findall(r"'([^']*)'", sql)) <= names
+
+
+def test_every_fragment_is_shared_and_stands_in_its_queries() -> None:
+    texts = {name: named_queries.text(name) for name in named_queries.names()}
+    assert not [name for name, sql in texts.items() if "-- include" in sql]
+    for source in FRAGMENTS.iterdir():
+        first = source.read_text().splitlines()[1].strip()
+        assert sum(first in sql for sql in texts.values()) >= 2, f"{source.name} is used once"
 
 
 def test_totals(ask: Ask) -> None:

@@ -1,4 +1,8 @@
-"""Named SQL: one statement file each, with ``$name`` parameters that are always bound."""
+"""Named SQL: one statement file each, with ``$name`` parameters that are always bound.
+
+A line ``-- include NAME`` stands for the text of ``fragments/NAME.sql``: what several queries
+must agree on is written once. Fragments include nothing themselves.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +12,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 from importlib.resources import files
+from textwrap import indent
 
 import duckdb
 
 from fuseboard_collector.errors import QueryParameterError, UnknownQueryError
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,63}\Z")
+_INCLUDE = re.compile(r"^(?P<indent> *)-- include (?P<name>\w+)$", re.MULTILINE)
 _OFFSET_TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)\Z")
 
 
@@ -85,7 +91,7 @@ def load(name: str, folder: str = "queries") -> NamedQuery:
     source = files(__package__).joinpath(folder, f"{name}.sql")
     if not _NAME.match(name) or not source.is_file():
         raise UnknownQueryError(_unknown(name, folder))
-    parsed = duckdb.extract_statements(source.read_text(encoding="utf-8"))
+    parsed = duckdb.extract_statements(text(name, folder))
     return NamedQuery(
         name,
         tuple(
@@ -97,6 +103,17 @@ def load(name: str, folder: str = "queries") -> NamedQuery:
             for statement in parsed
         ),
     )
+
+
+def text(name: str, folder: str = "queries") -> str:
+    """Return the SQL of a query with its fragments in place."""
+    home = files(__package__).joinpath(folder)
+
+    def fragment(line: re.Match[str]) -> str:
+        source = home.joinpath("fragments", f"{line['name']}.sql")
+        return indent(source.read_text(encoding="utf-8").rstrip("\n"), line["indent"])
+
+    return _INCLUDE.sub(fragment, home.joinpath(f"{name}.sql").read_text(encoding="utf-8"))
 
 
 def names(folder: str = "queries") -> list[str]:

@@ -1,27 +1,10 @@
 -- Calls answered with something unusable (L5), in any outcome, over all calls that the caller
 -- let finish, ended in (since, until].
-WITH judged AS (
-    SELECT
-        coalesce(service, $no_service::VARCHAR) AS job,
-        tool,
-        coalesce(region, $no_region::VARCHAR)   AS region,
-        weight,
-        error_class IS NOT DISTINCT FROM 'L5_semantic' AS is_event,
-        "end"
-    FROM tool_calls
-    WHERE "end" > $since::TIMESTAMP
-      AND "end" <= $until::TIMESTAMP
-      AND outcome NOT IN ('cancelled', 'abandoned', 'interrupted')
-      AND isfinite(weight)
+WITH calls AS (
+    -- include alert_judged_calls
+),
+counted AS (
+    SELECT *, error_class IS NOT DISTINCT FROM 'L5_semantic' AS is_event
+    FROM calls
 )
-SELECT
-    job,
-    tool,
-    region,
-    sum(weight)                                     AS calls,
-    coalesce(sum(weight) FILTER (WHERE is_event), 0) AS events,
-    coalesce(sum(weight) FILTER (WHERE is_event), 0) / nullif(sum(weight), 0) AS value,
-    max("end")                                      AS newest
-FROM judged
-GROUP BY ALL
-ORDER BY ALL
+-- include alert_share_of_events

@@ -1,6 +1,6 @@
 -- Calls that took longer than a bound over all calls, ended in (since, until]. NaN compares
 -- greater than every number here, so a duration that is not finite would count as slow.
-WITH timed AS (
+WITH counted AS (
     SELECT
         coalesce(service, $no_service::VARCHAR) AS job,
         tool,
@@ -14,14 +14,4 @@ WITH timed AS (
       AND isfinite(weight)
       AND isfinite(duration_seconds)
 )
-SELECT
-    job,
-    tool,
-    region,
-    sum(weight)                                     AS calls,
-    coalesce(sum(weight) FILTER (WHERE is_event), 0) AS events,
-    coalesce(sum(weight) FILTER (WHERE is_event), 0) / nullif(sum(weight), 0) AS value,
-    max("end")                                      AS newest
-FROM timed
-GROUP BY ALL
-ORDER BY ALL
+-- include alert_share_of_events

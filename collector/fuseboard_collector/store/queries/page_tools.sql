@@ -1,41 +1,11 @@
 -- One row per tool and region, with the columns of page_totals; most errors first.
 -- Parameters: since, until, tools, classes, regions.
 WITH calls AS (
-    SELECT *,
-           outcome IN ('error', 'rejected') AND COALESCE(error_class, 'unclassified') <> 'L1_input'
-               AND ($classes::VARCHAR[] IS NULL
-                    OR list_contains($classes::VARCHAR[], COALESCE(error_class, 'unclassified')))
-               AS is_error,
-           (error_class IS NOT NULL OR outcome IN ('error', 'rejected'))
-               AND ($classes::VARCHAR[] IS NULL
-                    OR list_contains($classes::VARCHAR[], COALESCE(error_class, 'unclassified')))
-               AS is_fault
-    FROM tool_calls
-    WHERE "end" > $since::TIMESTAMP AND "end" <= $until::TIMESTAMP
-      AND ($tools::VARCHAR[] IS NULL OR list_contains($tools::VARCHAR[], tool))
-      AND ($regions::VARCHAR[] IS NULL
-           OR list_contains($regions::VARCHAR[], COALESCE(region, 'unknown')))
+    -- include page_calls_in_window
 )
 SELECT tool, COALESCE(region, 'unknown') AS region,
-       COALESCE(SUM(weight), 0) AS calls,
-       COALESCE(SUM(weight) FILTER (WHERE outcome NOT IN ('cancelled', 'abandoned', 'interrupted')),
-                0) AS judged,
-       COALESCE(SUM(weight) FILTER (WHERE is_error), 0) AS errors,
-       COALESCE(SUM(weight) FILTER (WHERE is_error AND outcome = 'rejected'), 0) AS rejected,
-       COALESCE(SUM(weight) FILTER (WHERE outcome = 'degraded'), 0) AS degraded,
-       COALESCE(SUM(weight) FILTER (WHERE outcome = 'partial'), 0) AS partials,
-       COALESCE(SUM(weight) FILTER (WHERE is_fault), 0) AS faults,
-       COALESCE(SUM(weight) FILTER (WHERE attempts >= 1), 0) AS attempted,
-       COALESCE(SUM(weight) FILTER (WHERE attempts >= 2), 0) AS retried,
-       COALESCE(SUM(weight * attempts), 0) AS attempts_made,
-       COALESCE(SUM(weight * COALESCE(backoff_seconds, 0)), 0) AS backoff_total,
-       COALESCE(SUM(weight * COALESCE(attempt_seconds, 0)), 0) AS attempt_total,
-       COALESCE(SUM(weight * duration_seconds), 0) AS duration_total,
-       quantile_disc(duration_seconds, 0.5) AS p50,
-       quantile_disc(duration_seconds, 0.95) AS p95,
-       quantile_disc(duration_seconds, 0.99) AS p99,
-       MAX(duration_seconds) AS slowest,
-       MAX("end") AS last_end
+       MAX("end") AS last_end,
+       -- include page_call_counts
 FROM calls
 GROUP BY 1, 2
 ORDER BY errors DESC, retried DESC, calls DESC, tool, region

@@ -1,0 +1,18 @@
+COALESCE(SUM(weight), 0) AS calls,
+COALESCE(SUM(weight) FILTER (WHERE outcome NOT IN ('cancelled', 'abandoned', 'interrupted')), 0)
+    AS judged,
+COALESCE(SUM(weight) FILTER (WHERE is_error), 0) AS errors,
+COALESCE(SUM(weight) FILTER (WHERE is_error AND outcome = 'rejected'), 0) AS rejected,
+COALESCE(SUM(weight) FILTER (WHERE outcome = 'degraded'), 0) AS degraded,
+COALESCE(SUM(weight) FILTER (WHERE outcome = 'partial'), 0) AS partials,
+COALESCE(SUM(weight) FILTER (WHERE is_fault), 0) AS faults,
+COALESCE(SUM(weight) FILTER (WHERE attempts >= 1), 0) AS attempted,
+COALESCE(SUM(weight) FILTER (WHERE attempts >= 2), 0) AS retried,
+COALESCE(SUM(weight * attempts), 0) AS attempts_made,
+COALESCE(SUM(weight * COALESCE(backoff_seconds, 0)), 0) AS backoff_total,
+COALESCE(SUM(weight * COALESCE(attempt_seconds, 0)), 0) AS attempt_total,
+COALESCE(SUM(weight * duration_seconds), 0) AS duration_total,
+quantile_disc(duration_seconds, 0.5) AS p50,
+quantile_disc(duration_seconds, 0.95) AS p95,
+quantile_disc(duration_seconds, 0.99) AS p99,
+MAX(duration_seconds) AS slowest
