@@ -11,13 +11,16 @@ from typing import Any, Final, Literal, Self
 from fuseboard.calls.bare import end_raised, end_returned
 from fuseboard.calls.current import CurrentCall
 from fuseboard.calls.recording import Entered, enter, leave, open_attempt, open_call
-from fuseboard.calls.registration import Tool
+from fuseboard.calls.registration import Tool, check_name, check_names
+from fuseboard.errors import ConfigurationError
 from fuseboard.record import AttemptRecord, CallRecord
 
 MAX_NAMES: Final = 256
 """A bound on tools registered by calling them, because a model may invent names."""
 
-_tools: dict[tuple[str, str | None, str | None, str], Tool] = {}
+_Key = tuple[str, str | None, str | None, str, frozenset[str]]
+
+_tools: dict[_Key, Tool] = {}
 _lock = threading.Lock()
 
 
@@ -56,7 +59,12 @@ class call:  # noqa: N801 - reads as a function: with fuseboard.call("search") a
         call_id: str | None = None,
         ignore_arguments: Collection[str] = (),
     ) -> None:
-        self._tool = _tool_called(name, region, upstream, type, ignore_arguments)
+        if args is not None and not isinstance(args, Mapping):
+            raise ConfigurationError(f"call(args={args!r}): must be a mapping by name, or None")
+        if call_id is not None and not isinstance(call_id, str):
+            raise ConfigurationError(f"call(call_id={call_id!r}): must be a text, or None")
+        ignored = frozenset(check_names("ignore_arguments", ignore_arguments))
+        self._tool = _tool_called(check_name(name), region, upstream, type, ignored)
         self._args = dict(args or {})
         self._call_id = call_id
         self._result: Any = None
@@ -96,8 +104,7 @@ class call:  # noqa: N801 - reads as a function: with fuseboard.call("search") a
         if self._record is not None:
             raise RuntimeError("this call has been made; write fuseboard.call(...) for each")
         self._ambient = exception()
-        self._record = open_call(self._tool, (), self._args)
-        self._record.call_id = self._call_id
+        self._record = open_call(self._tool, (), self._args, self._call_id)
         self._attempt = open_attempt(self._record)
         self._entered = enter(self._record)
         return self
@@ -144,10 +151,10 @@ def _tool_called(
     region: str | None,
     upstream: str | None,
     kind: str,
-    ignored: Collection[str],
+    ignored: frozenset[str],
 ) -> Tool:
-    key = (name, region, upstream, kind)
-    known = _tools.get(key) if not ignored else None
+    key = (name, region, upstream, kind, ignored)
+    known = _tools.get(key)
     if known is not None:
         return known
     with _lock:
@@ -162,6 +169,6 @@ def _tool_called(
             ignore_arguments=ignored,
             is_registered=is_new_name and may_register,
         )
-        if len(_tools) < MAX_NAMES and not ignored:
+        if len(_tools) < MAX_NAMES:
             _tools[key] = made
         return made

@@ -24,8 +24,17 @@ from fuseboard.runtime import RUNTIME
 Entered = tuple[object, Token[CallRecord | None]]
 
 
-def open_call(tool: Tool, args: tuple[Any, ...], kwargs: dict[str, Any]) -> CallRecord:
-    """Make the record of a call and tell the telemetry."""
+def open_call(
+    tool: Tool, args: tuple[Any, ...], kwargs: dict[str, Any], call_id: str | None = None
+) -> CallRecord:
+    """Make the record of a call and tell the telemetry.
+
+    Args:
+        tool: The tool.
+        args: Positional arguments of the call.
+        kwargs: Keyword arguments of the call.
+        call_id: The model's id of the call, if it is known.
+    """
     runtime = RUNTIME
     info = tool.info
     region, upstream, args_hash, bound = tool.region, info.upstream, None, None
@@ -41,7 +50,8 @@ def open_call(tool: Tool, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call
     except Exception as fault:
         guard.swallow("looking at the arguments of a call", fault)
     clock = runtime.clock
-    call = CallRecord(info, region, upstream, clock.time_ns(), clock.monotonic(), args_hash)
+    started = clock.monotonic()
+    call = CallRecord(info, region, upstream, clock.time_ns(), started, args_hash, call_id)
     if runtime.record_arguments:
         call.arguments = bound
     try:
@@ -151,7 +161,8 @@ def close_call(
 
 def _resolve(resolver: Resolver, bound: dict[str, object], what: str) -> str | None:
     try:
-        return str(resolver(bound)) or None
+        found = resolver(bound)
+        return str(found) or None if found is not None else None
     except Exception as fault:
         guard.swallow(f"finding the {what} of a call", fault)
         return None

@@ -14,8 +14,8 @@ from fuseboard.policy.registry import BREAKERS
 from fuseboard.record import ToolInfo
 from fuseboard.runtime import RUNTIME
 
-Resolver = Callable[[Mapping[str, object]], str]
-"""Returns the region or upstream of a call from its bound arguments."""
+Resolver = Callable[[Mapping[str, object]], str | None]
+"""Returns the region or upstream of a call from its bound arguments; None if they name none."""
 
 TOOL_TYPES: Final = ("function", "extension", "datastore")
 MAX_NAME: Final = 128
@@ -59,7 +59,9 @@ class Tool:
         self.region, self.region_of = _split("region", region)
         fixed_upstream, self.upstream_of = _split("upstream", upstream)
         self.policy = _check_policy(policy)
-        self.ignored = frozenset(_check_names("ignore_arguments", ignore_arguments))
+        self.ignored = frozenset(check_names("ignore_arguments", ignore_arguments))
+        if not isinstance(hash_arguments, bool):
+            raise ConfigurationError(f"tool(hash_arguments={hash_arguments!r}): must be a bool")
         self.hashes_arguments = hash_arguments
         self.needs_arguments = hash_arguments or bool(self.region_of or self.upstream_of)
         self.bind: Binder = make_binder(function)
@@ -70,7 +72,7 @@ class Tool:
         self.info = ToolInfo(
             name=check_name(name if name is not None else _name_of(function)),
             type=type,
-            regions=tuple(_check_names("regions", regions)) or _just(self.region),
+            regions=tuple(check_names("regions", regions)) or _just(self.region),
             upstream=fixed_upstream,
             has_breaker=breaker is not None,
         )
@@ -126,8 +128,14 @@ def _check_policy(policy: object) -> Policy | None:
     raise ConfigurationError(f"tool(policy={policy!r}): must be a fuseboard.Policy or None")
 
 
-def _check_names(option: str, names: Collection[str]) -> Collection[str]:
-    if isinstance(names, str) or not all(isinstance(name, str) and name for name in names):
+def check_names(option: str, names: Collection[str]) -> Collection[str]:
+    """Return the names that an option lists if they are such.
+
+    Raises:
+        ConfigurationError: If it is no collection, or not all of it are texts.
+    """
+    is_collection = isinstance(names, Collection) and not isinstance(names, str | bytes)
+    if not is_collection or not all(isinstance(name, str) and name for name in names):
         raise ConfigurationError(f"tool({option}={names!r}): must be a collection of texts")
     return names
 

@@ -54,6 +54,7 @@ class Retry:
         _check_number("Retry", "wait_initial", self.wait_initial, 0)
         _check_number("Retry", "wait_max", self.wait_max, 0)
         _check_positive("Retry", "budget", self.budget)
+        _check_bool("Retry", "semantic", self.semantic)
         if self.wait_max < self.wait_initial:
             raise ConfigurationError(
                 f"Retry(wait_max={self.wait_max!r}): must be at least wait_initial "
@@ -99,8 +100,7 @@ class Breaker:
         _check_positive("Breaker", "probe_lease", self.probe_lease)
         _check_choice("Breaker", "scope", self.scope, ("attempt", "call"))
         countable = (ErrorClass.L2_ACCESS, ErrorClass.L5_SEMANTIC)
-        for error_class in self.also_counts:
-            _check_choice("Breaker", "also_counts", error_class, countable)
+        _check_choices("Breaker", "also_counts", self.also_counts, countable)
         if self.minimum_throughput == 1:
             warnings.warn("Breaker(minimum_throughput=1) opens at the first failure", stacklevel=4)
 
@@ -149,6 +149,9 @@ class Fallback:
             raise ConfigurationError("Fallback(source='live'): a fallback is never live")
         default_confidence = Confidence.LOW if has_value else Confidence.MEDIUM
         _set_enum(self, "confidence", Confidence, default_confidence)
+        _check_choices("Fallback", "on", self.on, list(ErrorClass))
+        if self.name is not None and (not isinstance(self.name, str) or not self.name):
+            raise ConfigurationError(f"Fallback(name={self.name!r}): must be a text, or None")
         if self.name is None:
             name = getattr(self.function, "__name__", None) or "default"
             object.__setattr__(self, "name", str(name))
@@ -167,8 +170,7 @@ class Validation:
     non_empty: bool = False
 
     def __post_init__(self) -> None:
-        if not isinstance(self.non_empty, bool):
-            raise ConfigurationError(f"Validation(non_empty={self.non_empty!r}): must be a bool")
+        _check_bool("Validation", "non_empty", self.non_empty)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -283,6 +285,21 @@ def _check_choice(owner: str, name: str, value: object, choices: Collection[str]
     if value not in choices:
         shown = ", ".join(repr(str(choice)) for choice in choices)
         raise ConfigurationError(f"{owner}({name}={value!r}): must be one of {shown}")
+
+
+def _check_choices(owner: str, name: str, values: object, choices: Collection[str]) -> None:
+    # A text is a collection as well: of its letters.
+    if isinstance(values, str) or not isinstance(values, Collection):
+        raise ConfigurationError(
+            f"{owner}({name}={values!r}): must be a collection, such as a list"
+        )
+    for value in values:
+        _check_choice(owner, name, value, choices)
+
+
+def _check_bool(owner: str, name: str, value: object) -> None:
+    if not isinstance(value, bool):
+        raise ConfigurationError(f"{owner}({name}={value!r}): must be a bool")
 
 
 def _set_enum(owner: object, name: str, enum: type[StrEnum], default: object = None) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
@@ -55,6 +56,19 @@ def test_broken_telemetry_changes_nothing(
     assert len(starts) == 1, "once per kind"
     assert "is broken" not in caplog.text, "a fault's own words may hold a secret"
     assert guard.fault_counts()["reporting the start of a call", "RuntimeError"] >= 7
+
+
+def test_resolver_that_knows_no_region_leaves_the_process_own(telemetry: Any) -> None:
+    def read(name: str) -> Callable[[Mapping[str, Any]], str | None]:
+        return lambda arguments: arguments.get(name)
+
+    @fuseboard.tool(region=read("region"), upstream=read("host"))
+    def search(region: str | None = None, host: str | None = None) -> None: ...
+
+    search()
+    assert (telemetry.last.region, telemetry.last.upstream) == (None, None)
+    search("eu", host="db")
+    assert (telemetry.last.region, telemetry.last.upstream) == ("eu", "db")
 
 
 def test_broken_resolvers_and_classifiers_change_nothing(telemetry: Any) -> None:
@@ -130,14 +144,32 @@ def test_call_is_made_once_and_used_within(telemetry: Any) -> None:
         pass
     with pytest.raises(RuntimeError, match="has been made"):
         call.__enter__()
-    with pytest.raises(fuseboard.ConfigurationError, match="1 to 128"):
-        fuseboard.call("")
 
 
-def test_names_that_a_model_invents_are_not_all_registered(telemetry: Any) -> None:
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"name": ""}, "1 to 128"),
+        ({"name": ["x"]}, "1 to 128"),
+        ({"args": 5}, "call\\(args=5\\)"),
+        ({"args": ["q"]}, "a mapping by name"),
+        ({"call_id": 7}, "call_id=7"),
+        ({"region": 7}, "region=7"),
+        ({"ignore_arguments": "q"}, "ignore_arguments='q'"),
+    ],
+)
+def test_call_refuses_wrong_arguments_by_name(arguments: dict[str, Any], words: str) -> None:
+    with pytest.raises(fuseboard.ConfigurationError, match=words):
+        fuseboard.call(**{"name": "search", **arguments})
+
+
+@pytest.mark.parametrize("ignored", [(), ("session",)])
+def test_names_that_a_model_invents_are_not_all_registered(
+    telemetry: Any, ignored: tuple[str, ...]
+) -> None:
     before = {tool.name for tool in RUNTIME.tools()}
     for n in range(MAX_NAMES + 50):
-        with fuseboard.call(f"invented_{n}"):
+        with fuseboard.call(f"invented_{n}", ignore_arguments=ignored):
             pass
     new = {tool.name for tool in RUNTIME.tools()} - before
     assert 0 < len(new) <= MAX_NAMES

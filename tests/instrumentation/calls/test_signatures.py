@@ -199,6 +199,10 @@ def test_bound_method_and_callable_object_and_partial(telemetry: Any) -> None:
         (lambda: fuseboard.tool(region=7), "region=7"),
         (lambda: fuseboard.tool(upstream=""), "upstream=''"),
         (lambda: fuseboard.tool(regions="us-east"), "regions='us-east'"),
+        (lambda: fuseboard.tool(regions=7), "regions=7"),
+        (lambda: fuseboard.tool(regions=["a", 7]), "collection of texts"),
+        (lambda: fuseboard.tool(ignore_arguments=7), "ignore_arguments=7"),
+        (lambda: fuseboard.tool(hash_arguments="no"), "must be a bool"),
         (lambda: fuseboard.tool(retries=3), "unknown option 'retries'"),
     ],
 )

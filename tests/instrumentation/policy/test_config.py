@@ -26,6 +26,7 @@ WRONG: list[tuple[type, dict[str, Any], str]] = [
     *((Retry, {"wait_initial": bad}, "at least 0") for bad in (-1, NAN, INF, "1", None)),
     *((Retry, {"wait_max": bad}, "at least 0") for bad in (-1, NAN, INF)),
     (Retry, {"wait_initial": 5, "wait_max": 1}, "at least wait_initial"),
+    *((Retry, {"semantic": bad}, "must be a bool") for bad in (1, "yes", None)),
     *((Retry, {"budget": bad}, "above 0, or None") for bad in (0, -1, NAN, INF, "30")),
     *((Breaker, {"failure_ratio": bad}, "failure_ratio") for bad in (0, -0.1, 1.1, NAN, None)),
     *((Breaker, {"minimum_throughput": bad}, "minimum_throughput") for bad in (0, 2.5, None)),
@@ -35,6 +36,7 @@ WRONG: list[tuple[type, dict[str, Any], str]] = [
     (Breaker, {"probe_lease": 0}, "above 0, or None"),
     (Breaker, {"scope": "global"}, "'attempt', 'call'"),
     (Breaker, {"also_counts": [ErrorClass.L1_INPUT]}, "also_counts"),
+    *((Breaker, {"also_counts": bad}, "a collection") for bad in ("L2_access", 5, None)),
     *((Policy, {"timeout": bad}, "above 0, or None") for bad in (0, -1, NAN, "5", True)),
     (Policy, {"budget": 0}, "above 0"),
     (Policy, {"effects": "some"}, "'none', 'idempotent', 'unsafe'"),
@@ -49,6 +51,9 @@ WRONG: list[tuple[type, dict[str, Any], str]] = [
     (Fallback, {"value": 1, "source": "live"}, "never live"),
     (Fallback, {"value": 1, "confidence": "total"}, "confidence='total'"),
     (Fallback, {"value": 1, "effects": "x"}, "effects='x'"),
+    *((Fallback, {"value": 1, "on": bad}, "a collection") for bad in ("L3_transient", 5, None)),
+    (Fallback, {"value": 1, "on": ["L9"]}, "on='L9'"),
+    *((Fallback, {"value": 1, "name": bad}, "must be a text") for bad in ("", 5)),
     (Validation, {"non_empty": 1}, "must be a bool"),
 ]
 

@@ -11,6 +11,7 @@ from opentelemetry import trace
 from opentelemetry.proto.trace.v1.trace_pb2 import Span as SpanMessage
 from opentelemetry.proto.trace.v1.trace_pb2 import Status
 
+import fuseboard
 from fuseboard import setup
 from fuseboard.conventions import (
     BreakerState,
@@ -333,3 +334,11 @@ def test_a_fault_of_our_own_never_reaches_the_caller(
         "fuseboard_telemetry_dropped_total", {"signal": "spans", "reason": "internal"}
     )
     assert lost >= 15
+
+
+def test_the_models_id_of_a_call_is_on_its_span(start: Any, collector: Any) -> None:
+    start()
+    with fuseboard.call("search", {"q": "x"}, call_id="toolu_01"):
+        pass
+    (span,) = delivered(collector)
+    assert attributes_of(span)["gen_ai.tool.call.id"] == "toolu_01"
