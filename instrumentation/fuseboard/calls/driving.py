@@ -113,9 +113,12 @@ async def await_limited(run: GuardedRun, awaitable: Any) -> Any:
         raise run.overrun() from late.__cause__
 
 
-def value_of(fallback: Fallback) -> Any:
-    """Return a fallback's static value, a copy where the caller could change it."""
+def ask(run: GuardedRun, fallback: Fallback) -> Any:
+    """Return what a fallback gives: its static value, or what its function returns."""
+    if fallback.function is not None:
+        return fallback.function(*run.args, **run.kwargs)
     value = fallback.value
+    # A copy where the caller could change it.
     return copy.deepcopy(value) if type(value) in (dict, list, set) else value
 
 
@@ -137,7 +140,7 @@ def _fall_back(run: GuardedRun) -> Any:
     for fallback in run.fallbacks():
         entered = run.enter()
         try:
-            value = _ask_sync(run, fallback)
+            value = ask(run, fallback)
         except BaseException as error:
             leave(entered)
             if run.fallback_raised(error):
@@ -153,7 +156,7 @@ async def _fall_back_async(run: GuardedRun) -> Any:
     for fallback in run.fallbacks():
         entered = run.enter()
         try:
-            value = _ask_sync(run, fallback)
+            value = ask(run, fallback)
             if inspect.isawaitable(value):
                 value = await value
         except BaseException as error:
@@ -165,9 +168,3 @@ async def _fall_back_async(run: GuardedRun) -> Any:
         if run.serves(fallback, value):
             return value
     return run.conclude()
-
-
-def _ask_sync(run: GuardedRun, fallback: Fallback) -> Any:
-    if fallback.function is None:
-        return value_of(fallback)
-    return fallback.function(*run.args, **run.kwargs)

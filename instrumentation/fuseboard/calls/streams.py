@@ -8,11 +8,12 @@ would repeat items.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterable, Callable, Generator
+import inspect
+from collections.abc import AsyncGenerator, AsyncIterable, Callable, Generator, Iterator
 from sys import exception
 from typing import Any, NamedTuple
 
-from fuseboard.calls.driving import async_wait, await_limited, value_of, wait
+from fuseboard.calls.driving import ask, async_wait, await_limited, wait
 from fuseboard.calls.guarded import GuardedRun
 from fuseboard.calls.recording import leave
 from fuseboard.calls.registration import Tool
@@ -58,7 +59,7 @@ def stream_async(tool: Tool, policy: Policy, function: Callable[..., Any]) -> Ca
         if stream is None:
             return
         if not opening.is_live:
-            async for item in _as_async(stream):
+            async for item in stream:
                 yield item
             return
         # The relay of the sync case once more: an async generator can't delegate.
@@ -205,7 +206,7 @@ async def _open_async(run: GuardedRun, function: Callable[..., Any]) -> _Opening
             return _Opening(stream, item)
         if not await async_wait(run):
             break
-    return _serve(run)
+    return await _serve_async(run)
 
 
 def _serve(run: GuardedRun) -> _Opening:
@@ -213,25 +214,38 @@ def _serve(run: GuardedRun) -> _Opening:
     for fallback in run.fallbacks():
         entered = run.enter()
         try:
-            if fallback.function is None:
-                items = value_of(fallback)
-            else:
-                items = fallback.function(*run.args, **run.kwargs)
+            value = ask(run, fallback)
+            items = iter(value)
         except BaseException as error:
             leave(entered)
             if run.fallback_raised(error):
                 raise
             continue
         leave(entered)
-        if run.serves(fallback, items):
+        if run.serves(fallback, value):
             return _Opening(items, is_live=False)
     return _Opening(None, run.conclude())
 
 
-async def _as_async(items: Any) -> AsyncGenerator[Any, None]:
-    if isinstance(items, AsyncIterable):
-        async for item in items:
-            yield item
-        return
+async def _serve_async(run: GuardedRun) -> _Opening:
+    for fallback in run.fallbacks():
+        entered = run.enter()
+        try:
+            value = ask(run, fallback)
+            if inspect.isawaitable(value):
+                value = await value
+            items = value if isinstance(value, AsyncIterable) else _as_async(iter(value))
+        except BaseException as error:
+            leave(entered)
+            if run.fallback_raised(error):
+                raise
+            continue
+        leave(entered)
+        if run.serves(fallback, value):
+            return _Opening(items, is_live=False)
+    return _Opening(None, run.conclude())
+
+
+async def _as_async(items: Iterator[Any]) -> AsyncGenerator[Any, None]:
     for item in items:
         yield item

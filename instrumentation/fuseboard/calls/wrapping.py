@@ -116,6 +116,7 @@ def _choose(known: Tool, function: Callable[..., Any]) -> Callable[..., Any]:
     kind = function if inspect.isroutine(function) else _body_of(function)
     if inspect.isgeneratorfunction(kind):
         _check_stream(known)
+        _check_sync(known)
         return stream_sync(known, policy or _NO_POLICY, function)
     if inspect.isasyncgenfunction(kind):
         return stream_async(known, policy or _NO_POLICY, function)
@@ -144,7 +145,8 @@ def _check_stream(known: Tool) -> None:
 
 def _check_sync(known: Tool) -> None:
     for fallback in known.policy.fallbacks if known.policy else ():
-        if inspect.iscoroutinefunction(fallback.function):
+        function = fallback.function
+        if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
             raise ConfigurationError(
                 f"Fallback(function={fallback.function!r}) for {known.info.name!r}: an async "
                 "fallback needs an async tool"

@@ -1,0 +1,91 @@
+"""What is served instead of a stream: items from any source, and never an error of our own."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import pytest
+
+import fuseboard
+from fuseboard import ConfigurationError, Fallback, Outcome, Policy
+
+
+class RefusedError(ConnectionRefusedError):
+    """What the tool raises."""
+
+
+async def awaited() -> list[int]:
+    return [7, 8]
+
+
+async def streamed() -> AsyncIterator[int]:
+    yield 7
+    yield 8
+
+
+def made() -> Iterator[int]:
+    yield 7
+    yield 8
+
+
+def listed() -> list[int]:
+    return [7, 8]
+
+
+@pytest.mark.parametrize(
+    "fallback", [listed, made, Fallback(value=[7, 8]), Fallback(value=range(7, 9))], ids=repr
+)
+def test_items_from_any_source(telemetry: Any, fallback: Any) -> None:
+    @fuseboard.tool(policy=Policy(fallback=fallback))
+    def search() -> Iterator[int]:
+        raise RefusedError
+        yield 1
+
+    assert list(search()) == [7, 8]
+    assert telemetry.last.outcome is Outcome.DEGRADED
+
+
+@pytest.mark.parametrize(
+    "fallback", [listed, made, awaited, streamed, Fallback(value=[7, 8])], ids=repr
+)
+async def test_items_from_any_source_for_an_async_stream(telemetry: Any, fallback: Any) -> None:
+    @fuseboard.tool(policy=Policy(fallback=fallback))
+    async def search() -> AsyncIterator[int]:
+        raise RefusedError
+        yield 1
+
+    assert [item async for item in search()] == [7, 8]
+    assert telemetry.last.outcome is Outcome.DEGRADED
+
+
+@pytest.mark.parametrize("useless", [None, 5])
+async def test_what_cannot_be_iterated_is_a_failed_fallback(telemetry: Any, useless: Any) -> None:
+    policy = Policy(fallback=(Fallback(value=useless), Fallback(lambda: useless, name="f")))
+
+    @fuseboard.tool(policy=policy)
+    def search() -> Iterator[int]:
+        raise RefusedError
+        yield 1
+
+    @fuseboard.tool(policy=policy)
+    async def search_later() -> AsyncIterator[int]:
+        raise RefusedError
+        yield 1
+
+    with pytest.raises(RefusedError):
+        list(search())
+    with pytest.raises(RefusedError):
+        await anext(search_later())
+    for call in telemetry.calls:
+        assert call.outcome is Outcome.ERROR
+        assert call.layer_actions == [("fallback", "failed")] * 2
+
+
+@pytest.mark.parametrize("fallback", [awaited, streamed])
+def test_an_async_fallback_of_a_sync_stream_is_refused_at_decoration(fallback: Any) -> None:
+    with pytest.raises(ConfigurationError, match="needs an async tool"):
+
+        @fuseboard.tool(policy=Policy(fallback=fallback))
+        def search() -> Iterator[int]:
+            yield 1
