@@ -1,17 +1,23 @@
-"""The read API: named queries as Arrow, health, and the collector's own counters."""
+"""The read API: named queries as Arrow, health, and the collector's own counters.
+
+An answer is written to a spool first, in memory or, when it is large, on disk. So its size costs
+the server no memory, an error still has its status, and a client that reads slowly holds no
+transaction open.
+"""
 
 from __future__ import annotations
 
 import asyncio
-import io
 import json
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 
 import pyarrow as pa
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 
 from fuseboard_collector.errors import (
     QueryParameterError,
@@ -27,7 +33,25 @@ __all__ = ["RemoteReader", "routes"]
 
 MAX_PARAMETERS = 1024 * 1024
 QUERY_THREADS = 4
-BATCH_ROWS = 65_536
+SPOOL_IN_MEMORY = 8 * 1024 * 1024
+CHUNK = 1024 * 1024
+
+Spool = tempfile.SpooledTemporaryFile[bytes]
+
+
+class SpooledResponse(StreamingResponse):
+    """Sends a spool and closes it, also when the client hangs up half-way."""
+
+    def __init__(self, spool: Spool) -> None:
+        super().__init__(iter(lambda: spool.read(CHUNK), b""), media_type=ARROW_STREAM)
+        self._spool = spool
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send it."""
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._spool.close()
 
 
 class ReadApi:
@@ -45,8 +69,8 @@ class ReadApi:
             return _refused(415, "UnsupportedMediaType", "send parameters as application/json")
         try:
             parameters = _parameters(await read(request, MAX_PARAMETERS))
-            table = await asyncio.get_running_loop().run_in_executor(
-                self._threads, self._store.query, request.path_params["name"], parameters
+            spool = await asyncio.get_running_loop().run_in_executor(
+                self._threads, self._spooled, request.path_params["name"], parameters
             )
         except TooLargeError as error:
             return _refused(413, "TooLargeError", str(error))
@@ -56,7 +80,37 @@ class ReadApi:
             return _refused(400, "QueryParameterError", str(error))
         except StoreError as error:
             return _refused(503, type(error).__name__, str(error))
-        return StreamingResponse(_arrow(table), media_type=ARROW_STREAM)
+        return SpooledResponse(spool)
+
+    def _spooled(self, name: str, parameters: Mapping[str, object]) -> Spool:
+        """Return the whole answer as an Arrow IPC stream, at its beginning."""
+        # Beside the data file, where there is room; without a name, so that a crash leaves none.
+        folder = str(self._store.path.parent)
+        spool: Spool = tempfile.SpooledTemporaryFile(SPOOL_IN_MEMORY, dir=folder)  # noqa: SIM115
+        try:
+            self._fill(spool, name, parameters)
+            spool.seek(0)
+        except BaseException:
+            spool.close()
+            raise
+        return spool
+
+    def _fill(self, spool: Spool, name: str, parameters: Mapping[str, object]) -> None:
+        with self._store.stream(name, parameters) as answer:
+            try:
+                with pa.ipc.new_stream(spool, answer.schema) as writer:
+                    for batch in answer.pieces:
+                        writer.write_batch(batch)
+                        if spool.tell() > SPOOL_IN_MEMORY:
+                            self._check_room()
+            except OSError as error:
+                raise StoreError(f"the answer of {name!r} can't be spooled: {error}") from error
+
+    def _check_room(self) -> None:
+        """Stop before an answer fills the disk that the store needs."""
+        reason = self._store.unavailable_because()
+        if reason is not None:
+            raise reason
 
     async def healthz(self, _request: Request) -> Response:
         """Answer ``GET /healthz``: the process lives."""
@@ -99,18 +153,6 @@ def _parameters(body: bytes) -> dict[str, object]:
     if not isinstance(found, dict):
         raise QueryParameterError('send the parameters as a JSON object, as in {"since": null}')
     return found
-
-
-def _arrow(table: pa.Table) -> Iterator[bytes]:
-    """Yield a table as an Arrow IPC stream, one record batch at a time."""
-    sink = io.BytesIO()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        for batch in table.to_batches(max_chunksize=BATCH_ROWS):
-            writer.write_batch(batch)
-            yield sink.getvalue()
-            sink.seek(0)
-            sink.truncate()
-    yield sink.getvalue()
 
 
 def _refused(status: int, kind: str, message: str) -> Response:

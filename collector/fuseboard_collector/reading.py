@@ -6,7 +6,9 @@ against the embedded store, a remote collector or a test's own data alike.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from typing import Protocol
 
 import pyarrow as pa
@@ -31,6 +33,34 @@ class Reader(Protocol):
 
         Returns:
             The whole result; columns are the query's.
+
+        Raises:
+            UnknownQueryError: If there is no query of that name.
+            StoreError: If the store can't answer.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Batches:
+    """An answer that is read piece by piece.
+
+    Attributes:
+        schema: The columns, known before the first row.
+        pieces: The rows in order. Reading on raises a StoreError if the answer can't be had to
+            its end.
+    """
+
+    schema: pa.Schema
+    pieces: Iterator[pa.RecordBatch]
+
+
+class StreamingReader(Reader, Protocol):
+    """A reader that also gives answers of any size in little memory."""
+
+    def stream(
+        self, name: str, parameters: Mapping[str, object] | None = None
+    ) -> AbstractContextManager[Batches]:
+        """Run a named query as :meth:`query` does; read its answer inside the ``with`` block.
 
         Raises:
             UnknownQueryError: If there is no query of that name.

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import http.client
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
 from datetime import UTC, date, datetime
 from typing import Final
 from urllib.parse import quote, urlsplit
@@ -13,9 +14,12 @@ import pyarrow as pa
 
 from fuseboard_collector import errors
 from fuseboard_collector.errors import StoreError
+from fuseboard_collector.reading import Batches
 
 QUERY_PATH: Final = "/api/v1/query/"
 ARROW_STREAM: Final = "application/vnd.apache.arrow.stream"
+MAX_REFUSAL: Final = 64 * 1024
+"""Bytes of an error's answer that are read."""
 
 
 class RemoteReader:
@@ -47,39 +51,67 @@ class RemoteReader:
             UnknownQueryError: If the collector has no query of that name.
             StoreError: If it can't be reached or can't answer.
         """
+        with self.stream(name, parameters) as answer:
+            return pa.Table.from_batches(answer.pieces, answer.schema)
+
+    @contextmanager
+    def stream(
+        self, name: str, parameters: Mapping[str, object] | None = None
+    ) -> Iterator[Batches]:
+        """Run a named query and read its answer as it comes.
+
+        Raises:
+            UnknownQueryError: If the collector has no query of that name.
+            StoreError: If it can't be reached or can't answer.
+        """
         body = json.dumps(dict(parameters or {}), default=_encoded)
-        link = self._connect()
-        try:
-            link.request(
-                "POST",
-                self._base + QUERY_PATH + quote(name, safe=""),
-                body,
-                {"content-type": "application/json", "accept": ARROW_STREAM},
-            )
-            answer = link.getresponse()
-            content = answer.read()
-        except (OSError, http.client.HTTPException) as error:
-            raise StoreError(
-                f"no answer from the collector at {self.store_id}: "
-                f"{error or type(error).__name__}. Is `fuseboard serve` running there?"
-            ) from error
-        finally:
-            link.close()
-        return self._decode(answer, content)
+        with closing(self._connect()) as link:
+            with self._reaching():
+                reader = pa.ipc.open_stream(self._ask(link, name, body))
+            yield Batches(reader.schema, self._pieces(reader))
 
     def _connect(self) -> http.client.HTTPConnection:
         kind = http.client.HTTPSConnection if self._is_https else http.client.HTTPConnection
         return kind(self._host, self._port, timeout=self._timeout)
 
-    def _decode(self, answer: http.client.HTTPResponse, content: bytes) -> pa.Table:
-        if answer.status == http.client.OK:
-            try:
-                return pa.ipc.open_stream(content).read_all()
-            except pa.ArrowInvalid as error:
-                raise StoreError(
-                    f"{self.store_id} does not answer like a fuseboard collector: {error}"
-                ) from error
-        raise _refusal(content, f"{self.store_id} answered {answer.status} {answer.reason}")
+    def _ask(
+        self, link: http.client.HTTPConnection, name: str, body: str
+    ) -> http.client.HTTPResponse:
+        link.request(
+            "POST",
+            self._base + QUERY_PATH + quote(name, safe=""),
+            body,
+            {"content-type": "application/json", "accept": ARROW_STREAM},
+        )
+        answer = link.getresponse()
+        if answer.status != http.client.OK:
+            otherwise = f"{self.store_id} answered {answer.status} {answer.reason}"
+            raise _refusal(answer.read(MAX_REFUSAL), otherwise)
+        return answer
+
+    def _pieces(self, reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
+        while True:
+            with self._reaching():
+                try:
+                    batch = reader.read_next_batch()
+                except StopIteration:
+                    return
+            yield batch
+
+    @contextmanager
+    def _reaching(self) -> Iterator[None]:
+        """Say which collector it was that did not answer, or not in Arrow."""
+        try:
+            yield
+        except pa.ArrowInvalid as error:
+            raise StoreError(
+                f"{self.store_id} does not answer like a fuseboard collector: {error}"
+            ) from error
+        except (OSError, http.client.HTTPException) as error:
+            raise StoreError(
+                f"no answer from the collector at {self.store_id}: "
+                f"{error or type(error).__name__}. Is `fuseboard serve` running there?"
+            ) from error
 
 
 def _refusal(content: bytes, otherwise: str) -> StoreError:

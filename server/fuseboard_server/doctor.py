@@ -171,10 +171,10 @@ def _data_file(setup: Setup) -> Iterator[Finding]:
 
 def _open_file(path: Path, size: str) -> Finding:
     from fuseboard_collector.errors import StoreError
-    from fuseboard_collector.store import open_store
+    from fuseboard_collector.store import open_at_rest
 
     try:
-        open_store(path, retention_days=None).close()
+        open_at_rest(path).close()
     except StoreError as error:
         return Finding(Grade.FAIL, "data file", str(error), "see the message")
     return Finding(Grade.OK, "data file", f"{size}, readable")

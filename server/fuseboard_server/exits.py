@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import errno
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import IntEnum
+from pathlib import Path
 
 import click
 
@@ -28,3 +32,20 @@ class CommandError(click.ClickException):
     def __init__(self, message: str, code: int = Exit.FAILED) -> None:
         super().__init__(message)
         self.exit_code = int(code)  # type: ignore[misc]
+
+
+@contextmanager
+def writing_to(place: Path | str) -> Iterator[None]:
+    """Turn the system's refusal to write into a message.
+
+    Args:
+        place: What is written to.
+    """
+    try:
+        yield
+    except OSError as error:
+        incomplete = " What is there is incomplete." if error.errno == errno.ENOSPC else ""
+        raise CommandError(
+            f"can't write to {place}: {error.strerror or error}.{incomplete} "
+            "Name another place with --output."
+        ) from error

@@ -1,49 +1,77 @@
-"""Writes export records (CONTRACT's columns) as JSON lines, CSV or Parquet."""
+"""Writes export records as JSON lines, CSV or Parquet, piece by piece as they are read."""
 
 from __future__ import annotations
 
 import csv
 import json
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, date, datetime
 from typing import BinaryIO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from fuseboard_collector.reading import Batches
+
 KINDS = ("calls", "attempts", "transitions", "alerts")
 JSON_COLUMNS = frozenset({"labels"})
 """Columns that hold JSON text; objects in JSON lines, text elsewhere."""
-BATCH_ROWS = 10_000
+PARQUET_GROUP_ROWS = 100_000
+"""Rows of one row group; about 50 MB before they are packed."""
 
 
-def write_jsonl(table: pa.Table, output: BinaryIO) -> None:
-    """Write one JSON object per line; absent values are null."""
-    for row in _rows(table):
+def write_jsonl(answer: Batches, output: BinaryIO) -> int:
+    """Write one JSON object per line; absent values are null. Return the number of records."""
+    written = 0
+    for row in _rows(answer):
         for name in JSON_COLUMNS & row.keys():
             row[name] = _parsed(row[name])
         output.write(json.dumps(row, ensure_ascii=False, allow_nan=False).encode() + b"\n")
+        written += 1
+    return written
 
 
-def write_csv(table: pa.Table, output: BinaryIO) -> None:
-    """Write RFC 4180 CSV with a header; absent values are empty."""
+def write_csv(answer: Batches, output: BinaryIO) -> int:
+    """Write RFC 4180 CSV with a header; absent values are empty. Return the number of records."""
     writer = csv.writer(_TextLines(output), lineterminator="\r\n")
-    writer.writerow(table.column_names)
-    for row in _rows(table):
-        writer.writerow(["" if value is None else value for value in row.values()])
+    writer.writerow(answer.schema.names)
+    written = 0
+    for row in _rows(answer):
+        writer.writerow([_cell(value) for value in row.values()])
+        written += 1
+    return written
 
 
-def write_parquet(table: pa.Table, output: BinaryIO) -> None:
-    """Write Parquet with the store's types."""
-    pq.write_table(table, output)
+def write_parquet(answer: Batches, output: BinaryIO) -> int:
+    """Write Parquet with the store's types. Return the number of records."""
+    written = 0
+    with pq.ParquetWriter(output, answer.schema) as writer:
+        for group in _groups(answer.pieces):
+            writer.write_table(pa.Table.from_batches(group, answer.schema))
+            written += sum(piece.num_rows for piece in group)
+    return written
 
 
-WRITERS: dict[str, Callable[[pa.Table, BinaryIO], None]] = {
+WRITERS: dict[str, Callable[[Batches, BinaryIO], int]] = {
     "jsonl": write_jsonl,
     "csv": write_csv,
     "parquet": write_parquet,
 }
+
+
+def _groups(pieces: Iterable[pa.RecordBatch]) -> Iterator[list[pa.RecordBatch]]:
+    """Gather pieces into row groups of a size that Parquet readers like."""
+    group: list[pa.RecordBatch] = []
+    rows = 0
+    for piece in pieces:
+        group.append(piece)
+        rows += piece.num_rows
+        if rows >= PARQUET_GROUP_ROWS:
+            yield group
+            group, rows = [], 0
+    if group:
+        yield group
 
 
 class _TextLines:
@@ -56,9 +84,9 @@ class _TextLines:
         return self._output.write(text.encode())
 
 
-def _rows(table: pa.Table) -> Iterator[dict[str, object]]:
-    for batch in table.to_batches(max_chunksize=BATCH_ROWS):
-        for row in batch.to_pylist():
+def _rows(answer: Batches) -> Iterator[dict[str, object]]:
+    for piece in answer.pieces:
+        for row in piece.to_pylist():
             yield {name: _plain(value) for name, value in row.items()}
 
 
@@ -72,6 +100,13 @@ def _plain(value: object) -> object:
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value
+
+
+def _cell(value: object) -> object:
+    if value is None:
+        return ""
+    # As JSON has it: most readers of CSV know `true`, only Python says `True`.
+    return json.dumps(value) if isinstance(value, bool) else value
 
 
 def _parsed(value: object) -> object:

@@ -7,20 +7,23 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from fuseboard_collector.errors import StoreError
-from fuseboard_collector.reading import Reader
+from fuseboard_collector.reading import StreamingReader
 from fuseboard_server import presence
 from fuseboard_server.exits import CommandError, Exit
 from fuseboard_server.serving import explain_store_error
 from fuseboard_server.settings import DATA_FILE, DEFAULT_COLLECTOR, default_data_dir
 
+ANSWER_SECONDS = 600.0
+"""How long a collector may take to put a large answer together."""
+
 
 @contextmanager
-def reader(collector: str | None, data: Path | None) -> Iterator[Reader]:
+def reader(collector: str | None, data: Path | None) -> Iterator[StreamingReader]:
     """Yield a reader of a collector's or a folder's data.
 
     Args:
         collector: Address of a running server; nothing else is tried then.
-        data: Data folder; the server that owns it is asked, or it is opened at rest. Without
+        data: Data folder; the server that owns it is asked, or it is read at rest. Without
             either, the default folder is taken, then a server at the default address.
 
     Raises:
@@ -41,7 +44,7 @@ def reader(collector: str | None, data: Path | None) -> Iterator[Reader]:
         yield store
 
 
-def _remote(collector: str) -> Reader:
+def _remote(collector: str) -> StreamingReader:
     from fuseboard_collector.api import RemoteReader
 
     if not presence.answers(collector):
@@ -49,12 +52,12 @@ def _remote(collector: str) -> Reader:
             f"no fuseboard answers at {collector}. Start one with `fuseboard serve`, or name the "
             "address after 'OTLP/HTTP' that a running one printed with --collector URL."
         )
-    return RemoteReader(collector)
+    return RemoteReader(collector, timeout=ANSWER_SECONDS)
 
 
 @contextmanager
-def _at_rest(folder: Path) -> Iterator[Reader]:
-    from fuseboard_collector.store import open_store
+def _at_rest(folder: Path) -> Iterator[StreamingReader]:
+    from fuseboard_collector.store import open_at_rest
 
     path = folder / DATA_FILE
     if not path.exists():
@@ -64,8 +67,7 @@ def _at_rest(folder: Path) -> Iterator[Reader]:
             Exit.DATA_UNUSABLE,
         )
     try:
-        # Reading must not remove anything, however old it is.
-        store = open_store(path, retention_days=None)
+        store = open_at_rest(path)
     except StoreError as error:
         raise explain_store_error(error) from error
     try:

@@ -16,6 +16,8 @@ ENV_DATA = "FUSEBOARD_DATA"
 
 SECONDS_PER_UNIT = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
 SECONDS_PER_DAY = 86400.0
+MAX_DURATION = 36500 * SECONDS_PER_DAY
+"""Longer ones would lead to times that no calendar has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +62,7 @@ def parse_duration(text: str) -> float:
     """Return the seconds of a duration such as ``90s``, ``15m``, ``1h``, ``30d`` or ``2w``.
 
     Raises:
-        ValueError: If the text is no positive duration.
+        ValueError: If the text is no positive duration, or one of over a hundred years.
     """
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([smhdw])\s*", text.lower())
     seconds = float(match[1]) * SECONDS_PER_UNIT[match[2]] if match else 0.0
@@ -69,4 +71,6 @@ def parse_duration(text: str) -> float:
             f"{text!r} is no duration; write a number above 0 and a unit, "
             "for example 90s, 15m, 1h, 30d or 2w"
         )
+    if seconds > MAX_DURATION:
+        raise ValueError(f"{text!r} is over a hundred years (36500d)")
     return seconds

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 import uvicorn
 from google.protobuf import json_format
@@ -24,7 +25,7 @@ from starlette.testclient import TestClient
 
 from fuseboard import conventions as c
 from fuseboard_collector import api, receiver
-from fuseboard_collector.store import Store, open_store
+from fuseboard_collector.store import Store, named_queries, open_store
 
 PROTOBUF = {"content-type": "application/x-protobuf"}
 JSON = {"content-type": "application/json"}
@@ -126,6 +127,32 @@ def hold() -> Iterator[Callable[[Path], subprocess.Popen[str]]]:
     yield start
     for process in holders:
         process.communicate()
+
+
+@pytest.fixture
+def own_queries(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str], None]:
+    """Add a query for the test."""
+    original = named_queries.load
+    added: dict[str, named_queries.NamedQuery] = {}
+
+    def load(name: str, folder: str = "queries") -> named_queries.NamedQuery:
+        return added.get(name) or original(name, folder)
+
+    for module in ("answering", "store"):
+        monkeypatch.setattr(f"fuseboard_collector.store.{module}.load", load)
+
+    def add(name: str, sql: str) -> None:
+        statements = tuple(
+            named_queries.Statement(
+                item.query,
+                frozenset(item.named_parameters),
+                item.type == duckdb.StatementType.SELECT,
+            )
+            for item in duckdb.extract_statements(sql)
+        )
+        added[name] = named_queries.NamedQuery(name, statements)
+
+    return add
 
 
 OWN_CALL: dict[str, Any] = {

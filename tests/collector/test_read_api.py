@@ -1,12 +1,19 @@
 from __future__ import annotations
 
+import io
+import socket
+import threading
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from starlette.testclient import TestClient
 
+from fuseboard_collector import api
 from fuseboard_collector.api import RemoteReader
 from fuseboard_collector.errors import (
     QueryParameterError,
@@ -46,6 +53,92 @@ def test_errors_arrive_as_they_left(collector: str) -> None:
         reader.query("../../etc/passwd")
     with pytest.raises(QueryParameterError, match=r"needs \$since, \$until too"):
         reader.query("export_calls")
+
+
+def test_a_query_that_writes_is_not_offered(client: TestClient) -> None:
+    answer = client.post("/api/v1/query/alert_memory_save", json={})
+    assert answer.status_code == 404
+    assert answer.json()["kind"] == "UnknownQueryError"
+
+
+@pytest.fixture
+def large(own_queries: Callable[[str, str], None]) -> int:
+    """A query named `large` with so many rows that its answer is spooled on disk."""
+    own_queries("large", "SELECT i, repeat('x', 100) AS x FROM range(200000) t(i)")
+    assert 2 * api.SPOOL_IN_MEMORY < 200_000 * 100
+    return 200_000
+
+
+def test_a_large_answer_is_spooled_and_arrives_whole(
+    store: Store, collector: str, large: int
+) -> None:
+    rows = 0
+    with RemoteReader(collector).stream("large") as answer:
+        for piece in answer.pieces:
+            assert piece["i"][0].as_py() == rows
+            rows += piece.num_rows
+            assert piece.num_rows < large
+    assert rows == large
+    assert [item.name for item in store.path.parent.iterdir()] == ["fuseboard.duckdb"], "no trace"
+
+
+def test_a_reader_that_stops_half_way_holds_nothing_open(
+    store: Store, collector: str, large: int, until: Callable[..., None]
+) -> None:
+    with RemoteReader(collector).stream("large") as answer:
+        assert next(answer.pieces).num_rows
+        database: Any = store._database
+        assert database._cursors == set(), "the transaction ended before the answer left"
+
+    def open_spools() -> list[str]:
+        found = []
+        for descriptor in Path("/proc/self/fd").iterdir():
+            with suppress(FileNotFoundError):
+                found.append(str(descriptor.readlink()))
+        folder = str(store.path.parent)
+        return [one for one in found if one.startswith(folder) and "fuseboard.duckdb" not in one]
+
+    until(lambda: not open_spools(), "closing the spool")
+    assert RemoteReader(collector).query("large").num_rows == large
+
+
+def test_an_answer_stops_before_it_fills_the_disk(
+    store: Store, collector: str, large: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store, "_floor", 1 << 60)
+    with pytest.raises(StoreError, match="MiB left"):
+        RemoteReader(collector).query("large")
+    assert RemoteReader(collector).query("export_calls", EVERYTHING).num_rows == 0, "small ones go"
+
+
+@pytest.mark.parametrize("cut", [3, 1000])
+def test_an_answer_that_is_cut_off_is_an_error_and_no_short_answer(
+    store: Store, large: int, cut: int
+) -> None:
+    """The end of a connection looks like the end of an Arrow stream to Arrow."""
+    with store.stream("large") as answer:
+        pieces = [next(answer.pieces) for _ in range(4)]
+    sink = io.BytesIO()
+    with pa.ipc.new_stream(sink, pieces[0].schema) as writer:
+        for piece in pieces[:3]:
+            writer.write_batch(piece)
+        end = sink.tell()
+    body = sink.getvalue()[:end] if cut == 3 else sink.getvalue()[: end - cut]
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def answer_once() -> None:
+            link, _ = listener.accept()
+            with link:
+                link.recv(100_000)
+                head = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"
+                link.sendall(head + b"%x\r\n" % len(body) + body + b"\r\n")
+
+        server = threading.Thread(target=answer_once)
+        server.start()
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        with pytest.raises(StoreError, match=url):
+            RemoteReader(url).query("large")
+        server.join(10)
 
 
 def test_nobody_there_is_said_plainly(unused_tcp_port: int) -> None:

@@ -5,38 +5,12 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
-import duckdb
 import pytest
 
 from fuseboard_collector.errors import QueryParameterError, StoreError, UnknownQueryError
 from fuseboard_collector.store import Batch, Store, ToolCall, named_queries
 
 NOON = datetime(2026, 11, 30, 12, 0, tzinfo=UTC)
-
-
-@pytest.fixture
-def own_queries(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str], None]:
-    """Add a query for the test."""
-    original = named_queries.load
-    added: dict[str, named_queries.NamedQuery] = {}
-
-    def load(name: str, folder: str = "queries") -> named_queries.NamedQuery:
-        return added.get(name) or original(name, folder)
-
-    monkeypatch.setattr("fuseboard_collector.store.store.load", load)
-
-    def add(name: str, sql: str) -> None:
-        statements = tuple(
-            named_queries.Statement(
-                item.query,
-                frozenset(item.named_parameters),
-                item.type == duckdb.StatementType.SELECT,
-            )
-            for item in duckdb.extract_statements(sql)
-        )
-        added[name] = named_queries.NamedQuery(name, statements)
-
-    return add
 
 
 @pytest.mark.parametrize("name", named_queries.names())
@@ -98,9 +72,44 @@ def test_reading_never_writes(store: Store, own_queries: Callable[[str, str], No
     own_queries("sly", "SELECT 1; DELETE FROM tool_calls")
     store.append(Batch(calls=[ToolCall("a", end=NOON)])).result(10)
     for name in ("evil", "sly"):
-        with pytest.raises(StoreError, match="writes"):
+        with pytest.raises(UnknownQueryError, match="writes"):
             store.query(name, {})
+        with pytest.raises(UnknownQueryError, match="writes"), store.stream(name):
+            pytest.fail("it was run")
     assert store.query("export_calls", {"since": None, "until": None}).num_rows == 1
+
+
+def test_an_answer_can_be_read_piece_by_piece(
+    store: Store, own_queries: Callable[[str, str], None]
+) -> None:
+    own_queries("many", "SELECT i FROM range($n::BIGINT) t(i)")
+    with store.stream("many", {"n": 25_000}) as answer:
+        assert answer.schema.names == ["i"]
+        pieces = list(answer.pieces)
+    assert len(pieces) > 1
+    assert [i for piece in pieces for i in piece.column(0).to_pylist()] == list(range(25_000))
+
+
+def test_an_answer_that_breaks_off_is_an_error_and_no_short_answer(
+    store: Store, own_queries: Callable[[str, str], None]
+) -> None:
+    own_queries(
+        "late",
+        "SELECT CASE WHEN i > 900000 THEN error('too late') ELSE i END AS i "
+        "FROM range(1000000) t(i)",
+    )
+    with store.stream("late") as answer, pytest.raises(StoreError, match=r"'late'.*too late"):
+        for _ in answer.pieces:
+            pass
+
+
+@pytest.mark.parametrize("value", ["\ud800", 10**50, "x", [1], {"a": 1}])
+def test_a_value_that_the_engine_can_not_take_is_the_askers_fault(
+    store: Store, value: object
+) -> None:
+    store.append(Batch(calls=[ToolCall("a", end=NOON)])).result(10)
+    with pytest.raises(QueryParameterError, match="export_calls"):
+        store.query("export_calls", {"since": value, "until": None})
 
 
 def test_execute_runs_its_statements_together_or_not_at_all(

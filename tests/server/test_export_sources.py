@@ -5,7 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import json
+import signal
 import subprocess
+import sys
 import time
 import urllib.request
 from collections.abc import Callable
@@ -16,6 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from fuseboard_server.exits import Exit
+from fuseboard_server.settings import DATA_FILE
 
 pytestmark = pytest.mark.e2e
 
@@ -126,11 +129,66 @@ def test_old_data_survive_an_export_at_rest(serve: Callable[..., Any], cli: Cli)
         assert len(export(cli, "calls", "--data", str(served.data)).splitlines()) == 4
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_neither_export_nor_doctor_touches_a_folder_at_rest(
+    serve: Callable[..., Any], cli: Cli, number: signal.Signals
+) -> None:
+    served = serve()
+    post_calls(served.otlp_url, 7)
+    served.running.end(number)
+
+    def traces() -> dict[str, tuple[bytes, int, int]]:
+        files = {item.name: item for item in served.data.iterdir()}
+        assert (f"{DATA_FILE}.wal" in files) is (number == signal.SIGKILL)
+        states = {name: item.stat() for name, item in {**files, ".": served.data}.items()}
+        return {
+            name: (files[name].read_bytes() if name in files else b"", s.st_mtime_ns, s.st_ctime_ns)
+            for name, s in states.items()
+        }
+
+    before = traces()
+    assert len(export(cli, "calls", "--data", str(served.data)).splitlines()) == 7
+    assert traces() == before
+    assert cli("doctor", "--data", str(served.data)).returncode == 0
+    assert traces() == before
+
+
+@pytest.mark.parametrize("kind", ["file", "standard output"])
+def test_a_full_disk_is_one_clear_message(
+    serve: Callable[..., Any], tmp_path: Path, kind: str
+) -> None:
+    served = serve()
+    post_calls(served.otlp_url, 3)
+    target = "--output /dev/full" if kind == "file" else "> /dev/full"
+    done = subprocess.run(
+        f"{sys.executable} -m fuseboard_server export calls --data {served.data} {target}",
+        shell=True, capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode == Exit.FAILED
+    assert "No space left" in done.stderr
+    assert "incomplete" in done.stderr
+    assert len(done.stderr.splitlines()) == 1, done.stderr
+
+
+@pytest.mark.parametrize(
+    "command", [("export", "calls"), ("alerts", "render"), ("grafana", "render")]
+)
+def test_a_place_that_can_not_be_written_to_is_named(
+    serve: Callable[..., Any], cli: Cli, tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    served = serve()
+    (tmp_path / "file").write_text("")
+    target = tmp_path / "file" / "below" / "it"
+    source = ("--data", str(served.data)) if command[0] == "export" else ()
+    done = cli(*command, *source, "--output", str(target))
+    assert done.returncode == Exit.FAILED
+    assert str(target) in done.stderr
+    assert len(done.stderr.splitlines()) == 1, done.stderr
+
+
 def test_a_reader_that_hangs_up_early_is_no_error(
     serve: Callable[..., Any], tmp_path: Path
 ) -> None:
-    import sys
-
     served = serve()
     post_calls(served.otlp_url, 3000)
     done = subprocess.run(

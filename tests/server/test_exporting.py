@@ -3,14 +3,16 @@ from __future__ import annotations
 import csv
 import io
 import json
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from fuseboard_server.exporting import BATCH_ROWS, WRITERS
+from fuseboard_collector.reading import Batches
+from fuseboard_server.exporting import PARQUET_GROUP_ROWS, WRITERS
 
+PIECE_ROWS = 1000
 MOMENT = datetime(2027, 3, 1, 12, 30, 15, 42)
 
 
@@ -29,7 +31,8 @@ def table() -> pa.Table:
 
 def write(form: str, what: pa.Table) -> bytes:
     stream = io.BytesIO()
-    WRITERS[form](what, stream)
+    answer = Batches(what.schema, iter(what.to_batches(max_chunksize=PIECE_ROWS)))
+    assert WRITERS[form](answer, stream) == what.num_rows
     return stream.getvalue()
 
 
@@ -57,7 +60,7 @@ def test_csv_quotes_and_leaves_absent_empty() -> None:
     rows = list(csv.reader(io.StringIO(write("csv", table()).decode(), newline="")))
     assert rows[0] == table().column_names
     assert rows[1] == [
-        "2027-03-01T12:30:15.000042Z", 'say "hi", then\nleave', "0.25", "3", "True",
+        "2027-03-01T12:30:15.000042Z", 'say "hi", then\nleave', "0.25", "3", "true",
         '{"job": "a", "tool": "b"}',
     ]  # fmt: skip
     assert rows[2] == ["", "ö", "", "", "", ""]
@@ -80,14 +83,14 @@ def test_times_with_a_zone_become_utc() -> None:
     assert row["time"] == "2027-03-01T12:30:15.000042Z"
 
 
-def test_more_rows_than_a_batch_are_all_written() -> None:
-    number = BATCH_ROWS * 2 + 3
-    start = datetime(2027, 1, 1, tzinfo=UTC)
-    big = pa.table(
-        {"time": [start + timedelta(seconds=i) for i in range(number)], "n": list(range(number))}
-    )
+@pytest.mark.parametrize("number", [PIECE_ROWS * 2 + 3, PARQUET_GROUP_ROWS * 2 + 3])
+def test_more_rows_than_a_piece_are_all_written(number: int) -> None:
+    big = pa.table({"n": list(range(number))})
     lines = write("jsonl", big).splitlines()
     assert [json.loads(line)["n"] for line in lines] == list(range(number))
+    parquet = pq.ParquetFile(io.BytesIO(write("parquet", big)))
+    assert parquet.read().column("n").to_pylist() == list(range(number))
+    assert parquet.num_row_groups == 1 + number // (PARQUET_GROUP_ROWS + 1)
 
 
 @pytest.mark.parametrize("form", ["jsonl", "csv", "parquet"])

@@ -22,6 +22,13 @@ def test_what_is_no_duration_says_what_would_be(text: str) -> None:
     assert repr(text) in str(caught.value)
 
 
+@pytest.mark.parametrize("text", ["36501d", "99999999999w"])
+def test_what_no_calendar_has_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="hundred years"):
+        parse_duration(text)
+    assert parse_duration("36500d")
+
+
 def test_the_default_data_folder(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("FUSEBOARD_DATA", raising=False)
     monkeypatch.setenv("HOME", "/home/somebody")

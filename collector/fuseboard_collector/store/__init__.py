@@ -1,5 +1,6 @@
 """The store: typed rows in, named queries out, one DuckDB file."""
 
+from fuseboard_collector.store.at_rest import RestingStore, open_at_rest
 from fuseboard_collector.store.rows import (
     Attempt,
     Batch,
@@ -16,8 +17,10 @@ __all__ = [
     "Batch",
     "BreakerTransition",
     "Heartbeat",
+    "RestingStore",
     "Span",
     "Store",
     "ToolCall",
+    "open_at_rest",
     "open_store",
 ]

@@ -19,7 +19,7 @@ from fuseboard_collector.errors import (
     StoreInUseError,
     StoreVersionError,
 )
-from fuseboard_collector.store.migrations import check_version, migrate
+from fuseboard_collector.store.migrations import check_current, check_version, migrate
 
 _HOLDER = re.compile(r"\(PID (\d+)\)")
 _DAMAGE = re.compile(
@@ -48,8 +48,14 @@ class Limits:
 class Database:
     """An open data file. Hands out cursors; never the connection itself."""
 
-    def __init__(self, path: Path, limits: Limits) -> None:
+    def __init__(self, path: Path, limits: Limits, *, read_only_spill: Path | None = None) -> None:
         """Open the file, create it if it is missing, and bring its schema up to date.
+
+        Args:
+            path: The data file.
+            limits: What the engine may use.
+            read_only_spill: Open an existing file without touching it or its folder, and let
+                large sorts spill into this folder instead.
 
         Raises:
             StoreInUseError: If another process, or this one, holds it.
@@ -62,7 +68,11 @@ class Database:
         self._closing = False
         _claim(path)
         try:
-            self._connection = _open(path, limits)
+            self._connection = (
+                _open(path, limits)
+                if read_only_spill is None
+                else _open_read_only(path, limits, read_only_spill)
+            )
         except BaseException:
             _release(path)
             raise
@@ -125,11 +135,23 @@ def _open(path: Path, limits: Limits) -> duckdb.DuckDBPyConnection:
     if path.exists():
         _look(path)
     with _translated(path):
-        connection = duckdb.connect(str(path), config=_settings(path, limits))
+        connection = duckdb.connect(str(path), config=_settings(limits, path.with_name("spill")))
         try:
-            for setting in _LATE_SETTINGS:
-                connection.execute(setting)
+            _lock_down(connection)
             migrate(connection, str(path))
+        except BaseException:
+            connection.close()
+            raise
+    return connection
+
+
+def _open_read_only(path: Path, limits: Limits, spill: Path) -> duckdb.DuckDBPyConnection:
+    with _translated(path):
+        connection = duckdb.connect(str(path), read_only=True, config=_settings(limits, spill))
+        try:
+            _lock_down(connection)
+            check_version(connection, str(path))
+            check_current(connection, str(path))
         except BaseException:
             connection.close()
             raise
@@ -146,11 +168,11 @@ def _look(path: Path) -> None:
             connection.close()
 
 
-def _settings(path: Path, limits: Limits) -> dict[str, str | bool | int | float | list[str]]:
+def _settings(limits: Limits, spill: Path) -> dict[str, str | bool | int | float | list[str]]:
     return {
         "memory_limit": limits.memory,
         "checkpoint_threshold": limits.checkpoint,
-        "temp_directory": str(path.with_name("spill")),
+        "temp_directory": str(spill),
         "max_temp_directory_size": limits.spill,
         "preserve_insertion_order": "true",
         "autoinstall_known_extensions": "false",
@@ -167,6 +189,11 @@ _LATE_SETTINGS = (
     "SET enable_external_access = false",
     "SET lock_configuration = true",
 )
+
+
+def _lock_down(connection: duckdb.DuckDBPyConnection) -> None:
+    for setting in _LATE_SETTINGS:
+        connection.execute(setting)
 
 
 @contextmanager

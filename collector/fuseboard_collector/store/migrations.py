@@ -65,6 +65,21 @@ def check_version(connection: duckdb.DuckDBPyConnection, path: str) -> None:
         )
 
 
+def check_current(connection: duckdb.DuckDBPyConnection, path: str) -> None:
+    """Refuse a file whose tables are older than the queries expect.
+
+    Raises:
+        StoreVersionError: If it needs a migration, which reading must not do.
+    """
+    found = recorded_version(connection, path)
+    if found < SCHEMA_VERSION:
+        raise StoreVersionError(
+            f"{path} has schema version {found}, older than the {SCHEMA_VERSION} that this "
+            "fuseboard reads. It was left untouched. Start `fuseboard serve` on its folder once "
+            "to bring it up to date; make a copy before if an older fuseboard needs it still."
+        )
+
+
 def migrate(connection: duckdb.DuckDBPyConnection, path: str) -> None:
     """Bring a data file to the present schema, then checkpoint, so that no DDL stays in the log.
 

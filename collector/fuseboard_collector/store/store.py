@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import atexit
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 
@@ -13,13 +14,10 @@ import duckdb
 import pyarrow as pa
 
 from fuseboard.clock import Clock, SystemClock
-from fuseboard_collector.errors import (
-    QueryParameterError,
-    StoreBusyError,
-    StoreError,
-    StoreInUseError,
-)
+from fuseboard_collector.errors import StoreBusyError, StoreError, StoreInUseError
+from fuseboard_collector.reading import Batches
 from fuseboard_collector.stats import Stats
+from fuseboard_collector.store.answering import Answering, first_line, reading_query
 from fuseboard_collector.store.database import Database, Limits
 from fuseboard_collector.store.named_queries import NamedQuery, load
 from fuseboard_collector.store.repeats import WINDOW_SECONDS, RepeatFilter
@@ -57,6 +55,7 @@ class Store:
         self.stats = Stats()
         self._clock = clock
         self._limits = limits
+        self._answering = Answering(limits.memory, self._reopen_after)
         self._retention = Retention(retention_days, clock)
         self._floor = free_space_floor
         self._space_checked_at = float("-inf")
@@ -87,31 +86,29 @@ class Store:
             QueryParameterError: If parameters are missing, unknown or of the wrong type.
             StoreError: If the store can't answer, for example for want of memory.
         """
-        query = load(name)
-        if not query.reads_only:
-            raise StoreError(f"{name!r} writes; it can't be queried")
+        query = reading_query(name)
         bound = query.bind(parameters)
-        database = self._open_database()
-        with database.cursor() as cursor:
-            return self._read(cursor, query, bound)
+        with self._open_database().cursor() as cursor:
+            self.stats.add("queries")
+            return self._answering.table(cursor, query, bound)
 
-    def _read(self, cursor: Connection, query: NamedQuery, bound: Mapping[str, object]) -> pa.Table:
-        self.stats.add("queries")
-        try:
-            relation = cursor.sql(query.statements[0].sql, params=dict(bound))
-            return relation.to_arrow_table()
-        except duckdb.OutOfMemoryException as error:
-            raise StoreError(
-                f"query {query.name!r} needs more than the store's memory limit of "
-                f"{self._limits.memory}; choose a shorter time range or raise the limit"
-            ) from error
-        except duckdb.FatalException as error:
-            self._writer.reopen()
-            raise StoreError(f"the store is being reopened; ask again: {error}") from error
-        except duckdb.DataError as error:
-            raise QueryParameterError(f"query {query.name!r}: {_first_line(error)}") from error
-        except duckdb.Error as error:
-            raise StoreError(f"query {query.name!r} failed: {_first_line(error)}") from error
+    @contextmanager
+    def stream(
+        self, name: str, parameters: Mapping[str, object] | None = None
+    ) -> Iterator[Batches]:
+        """Run a query and read it bit by bit; see ``reading.StreamingReader``.
+
+        Be quick: until the block is left, deleted rows stay in the file.
+        """
+        query = reading_query(name)
+        bound = query.bind(parameters)
+        with self._open_database().cursor() as cursor:
+            self.stats.add("queries")
+            yield self._answering.batches(cursor, query, bound)
+
+    def _reopen_after(self, error: duckdb.FatalException) -> StoreError:
+        self._writer.reopen()
+        return StoreError(f"the store is being reopened; ask again: {first_line(error)}")
 
     # --- writing -------------------------------------------------------------------------
     def append(self, batch: Batch) -> Future[None]:
@@ -184,7 +181,7 @@ class Store:
     def oldest_row(self) -> datetime | None:
         """Return when the oldest stored call arrived, naive UTC; None if there is none."""
         with self._open_database().cursor() as cursor:
-            table = self._read(cursor, load("oldest_row", "writes"), {})
+            table = self._answering.table(cursor, load("oldest_row", "writes"), {})
         oldest: datetime | None = table.column("oldest")[0].as_py()
         return oldest
 
@@ -322,7 +319,3 @@ def _run(connection: Connection, query: NamedQuery, bound: Mapping[str, object])
     for statement in query.statements:
         named = {name: bound[name] for name in statement.parameters}
         connection.execute(statement.sql, named or None).fetchall()
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).splitlines() or [repr(error)])[0]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from fuseboard_server.exits import CommandError
+from fuseboard_server.exits import CommandError, writing_to
 
 FILE = click.Path(path_type=Path, dir_okay=False)
 RUNBOOKS = click.option(
@@ -30,8 +30,9 @@ def render(output: Path | None, runbook_base: str | None) -> None:
     if output is None:
         click.echo(text, nl=False)
         return
-    output.parent.mkdir(parents=True, exist_ok=True)
-    output.write_text(text, encoding="utf-8")
+    with writing_to(output):
+        output.parent.mkdir(parents=True, exist_ok=True)
+        output.write_text(text, encoding="utf-8")
     click.echo(f"written: {output}", err=True)
 
 

@@ -7,12 +7,15 @@ import sys
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 import click
 
 from fuseboard_server.commands.options import FOLDER, Duration, HttpUrl
-from fuseboard_server.exits import CommandError, Exit
+from fuseboard_server.exits import CommandError, Exit, writing_to
+
+if TYPE_CHECKING:
+    from fuseboard_collector.reading import Batches
 
 KINDS = ("calls", "attempts", "transitions", "alerts")
 FORMATS = ("jsonl", "csv", "parquet")
@@ -47,7 +50,7 @@ def export(
 ) -> None:
     """Write calls, attempts, transitions of breakers, or alerts.
 
-    Asks the server that runs on the data folder, or opens the folder when none runs. Without
+    Asks the server that runs on the data folder, or reads the folder when none runs. Without
     --collector and --data: the default folder, then the server at the default address.
     """
     if collector is not None and data is not None:
@@ -55,22 +58,28 @@ def export(
     if form == "parquet" and output is None and sys.stdout.isatty():
         raise CommandError("parquet is binary: name a file with --output FILE", Exit.USAGE)
     from fuseboard_collector.errors import StoreError
-    from fuseboard_server import exporting
     from fuseboard_server.reading import reader
 
     folder = data.expanduser().absolute() if data is not None else None
     with reader(collector, folder) as source:
         try:
-            table = source.query(f"export_{kind}", _window(since))
+            with source.stream(f"export_{kind}", _window(since)) as answer:
+                _write(answer, form, output, kind)
         except StoreError as error:
             raise CommandError(f"can't export {kind}: {error}") from error
-    write = exporting.WRITERS[form]
-    if output is None:
-        _write_stdout(lambda stream: write(table, stream))
-        return
-    with output.open("wb") as stream:
-        write(table, stream)
-    click.echo(f"{table.num_rows} {kind} written to {output}", err=True)
+
+
+def _write(answer: Batches, form: str, output: Path | None, kind: str) -> None:
+    from fuseboard_server.exporting import WRITERS
+
+    write = WRITERS[form]
+    with writing_to(output or "standard output"):
+        if output is None:
+            _write_stdout(lambda stream: write(answer, stream))
+            return
+        with output.open("wb") as stream:
+            written = write(answer, stream)
+    click.echo(f"{written} {kind} written to {output}", err=True)
 
 
 def _window(since: float | None) -> dict[str, object]:
@@ -79,11 +88,13 @@ def _window(since: float | None) -> dict[str, object]:
     return {"since": start, "until": None}
 
 
-def _write_stdout(write: Callable[[BinaryIO], None]) -> None:
+def _write_stdout(write: Callable[[BinaryIO], object]) -> None:
     stream = sys.stdout.buffer
     try:
         write(stream)
         stream.flush()
-    except BrokenPipeError:
-        # The reader (`| head`) has seen enough; Python would complain once more at exit.
+    except OSError as error:
+        # What is still buffered would fail once more at exit, and Python complain about it.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if not isinstance(error, BrokenPipeError):  # the reader (`| head`) has seen enough
+            raise

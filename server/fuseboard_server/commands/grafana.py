@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from fuseboard_server.exits import writing_to
+
 
 @click.group()
 def grafana() -> None:
@@ -25,5 +27,7 @@ def render(output: Path) -> None:
     """Write each board as a JSON file to import or provision."""
     from fuseboard_grafana.render import write_boards
 
-    for path in write_boards(output):
+    with writing_to(output):
+        written = write_boards(output)
+    for path in written:
         click.echo(f"written: {path}")
