@@ -5,13 +5,29 @@ from __future__ import annotations
 import logging
 import threading
 from collections import Counter
+from typing import Final
+
+from fuseboard.forking import after_fork_in_child
 
 logger = logging.getLogger("fuseboard")
 
 _MAX_KINDS = 256
 
-_lock = threading.Lock()
-_counts: Counter[tuple[str, str]] = Counter()
+
+class _Swallowed:
+    """What was swallowed so far, keyed by (where, exception class)."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[tuple[str, str]] = Counter()
+        self.renew_lock()
+
+    def renew_lock(self) -> None:
+        # Reentrant, because the garbage collector may end a stream at any place.
+        self.lock = threading.RLock()
+
+
+_SWALLOWED: Final = _Swallowed()
+after_fork_in_child(_SWALLOWED.renew_lock)
 
 
 def swallow(where: str, fault: BaseException) -> None:
@@ -22,11 +38,12 @@ def swallow(where: str, fault: BaseException) -> None:
         fault: What went wrong.
     """
     kind = (where, type(fault).__name__)
-    with _lock:
-        if kind not in _counts and len(_counts) >= _MAX_KINDS:
+    counts = _SWALLOWED.counts
+    with _SWALLOWED.lock:
+        if kind not in counts and len(counts) >= _MAX_KINDS:
             return
-        _counts[kind] += 1
-        is_first = _counts[kind] == 1
+        counts[kind] += 1
+        is_first = counts[kind] == 1
     if is_first:
         # Not the fault's own words: they may hold a secret, and asking for them may fail.
         logger.warning(
@@ -40,14 +57,14 @@ def swallow(where: str, fault: BaseException) -> None:
 
 def fault_counts() -> dict[tuple[str, str], int]:
     """Return how often each kind of fault was swallowed, keyed by (where, exception class)."""
-    with _lock:
-        return dict(_counts)
+    with _SWALLOWED.lock:
+        return dict(_SWALLOWED.counts)
 
 
 def forget_faults() -> None:
     """Start counting and logging anew, as tests need it."""
-    with _lock:
-        _counts.clear()
+    with _SWALLOWED.lock:
+        _SWALLOWED.counts.clear()
 
 
 def _place_of(fault: BaseException) -> str:

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable
 
 from fuseboard.clock import Clock, SystemClock
+from fuseboard.forking import after_fork_in_child
 from fuseboard.record import (
     AttemptRecord,
     BreakerStatus,
@@ -87,7 +88,11 @@ class Runtime:
         self.record_arguments = False
         self.record_results = False
         self._tools: dict[str, ToolInfo] = {}
-        self._lock = threading.Lock()
+        self.renew_lock()
+
+    def renew_lock(self) -> None:
+        """Make a new lock, as a forked child must."""
+        self._lock = threading.RLock()
 
     def register(self, tool: ToolInfo) -> None:
         """Remember a tool, so that its name may become a label value."""
@@ -111,3 +116,4 @@ class Runtime:
 
 RUNTIME = Runtime()
 """The runtime of this process."""
+after_fork_in_child(RUNTIME.renew_lock)

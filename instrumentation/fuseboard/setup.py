@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from fuseboard.conventions import HEARTBEAT_INTERVAL_SECONDS, METRICS_PORT
 from fuseboard.errors import ConfigurationError
+from fuseboard.forking import after_fork_in_child
 from fuseboard.runtime import RUNTIME, NullTelemetry
 
 if TYPE_CHECKING:
@@ -27,15 +28,20 @@ class _State:
     """What ``init`` left behind in this process."""
 
     def __init__(self) -> None:
-        self.lock = threading.RLock()
+        self.renew_lock()
         self.assembly: Assembly | None = None
         self.is_stopped = False
         self.is_disabled = False
         self.is_exit_installed = False
         self.servers: dict[tuple[str, int], WSGIServer] = {}
 
+    def renew_lock(self) -> None:
+        """Make a new lock, as a forked child must."""
+        self.lock = threading.RLock()
+
 
 _STATE: Final = _State()
+after_fork_in_child(_STATE.renew_lock)
 
 
 def init(

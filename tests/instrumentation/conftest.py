@@ -110,7 +110,7 @@ def _registrations_end_with_the_test() -> Iterator[None]:
     yield
     RUNTIME._tools.clear()
     RUNTIME._tools.update(kept)
-    manual._tools.clear()
+    manual._CALLED.tools.clear()
 
 
 @pytest.fixture

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-import os
 import uuid
 from contextvars import ContextVar
 from typing import Final
 
+from fuseboard.forking import after_fork_in_child
 from fuseboard.record import CallRecord
 
 CURRENT: ContextVar[CallRecord | None] = ContextVar("fuseboard_current_call", default=None)
@@ -24,8 +24,7 @@ class _ProcessRun:
 
 
 _PROCESS_RUN: Final = _ProcessRun()
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_PROCESS_RUN.renew)
+after_fork_in_child(_PROCESS_RUN.renew)
 
 
 class CurrentCall:

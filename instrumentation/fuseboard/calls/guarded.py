@@ -176,12 +176,12 @@ class GuardedRun:
             self._close_attempt(now, None, cut_by(judged, error))
             self._end(judged, now=now)
             return True
-        self._error = error
         self._take_fault(judged, now)
         # What is no Exception (SystemExit, say) means more than this call: it passes at once.
         if is_last or not issubclass(type(error), Exception):
             self.delay = None
         elif self._may_go_on(judged):
+            self._error = error
             return False
         self._end_failed(now)
         return True
@@ -279,9 +279,8 @@ class GuardedRun:
             BaseException: The tool's own exception, the same object, or the refusal.
         """
         self._record_result(self._value)
-        self._end_failed(RUNTIME.clock.monotonic())
         error, value = self._error, self._value
-        self._error = None
+        self._end_failed(RUNTIME.clock.monotonic())
         if error is None:
             return value
         try:
@@ -459,6 +458,7 @@ class GuardedRun:
         now: float | None = None,
     ) -> None:
         call = self.call
+        self._error = None  # its traceback holds the frame that holds this
         call.retry_end = self._retry_end(outcome)
         self._admission.call_ended(outcome, fault)
         close_call(

@@ -13,6 +13,7 @@ from fuseboard.calls.current import CurrentCall
 from fuseboard.calls.recording import Entered, enter, leave, open_attempt, open_call
 from fuseboard.calls.registration import Tool, check_name, check_names
 from fuseboard.errors import ConfigurationError
+from fuseboard.forking import after_fork_in_child
 from fuseboard.record import AttemptRecord, CallRecord
 
 MAX_NAMES: Final = 256
@@ -20,8 +21,20 @@ MAX_NAMES: Final = 256
 
 _Key = tuple[str, str | None, str | None, str, frozenset[str]]
 
-_tools: dict[_Key, Tool] = {}
-_lock = threading.Lock()
+
+class _Called:
+    """The tools that were made by calling them."""
+
+    def __init__(self) -> None:
+        self.tools: dict[_Key, Tool] = {}
+        self.renew_lock()
+
+    def renew_lock(self) -> None:
+        self.lock = threading.RLock()
+
+
+_CALLED: Final = _Called()
+after_fork_in_child(_CALLED.renew_lock)
 
 
 class call:  # noqa: N801 - reads as a function: with fuseboard.call("search") as call
@@ -153,13 +166,14 @@ def _tool_called(
     kind: str,
     ignored: frozenset[str],
 ) -> Tool:
+    tools = _CALLED.tools
     key = (name, region, upstream, kind, ignored)
-    known = _tools.get(key)
+    known = tools.get(key)
     if known is not None:
         return known
-    with _lock:
-        is_new_name = all(name != known_name for known_name, *_ in _tools)
-        may_register = not is_new_name or len(_tools) < MAX_NAMES
+    with _CALLED.lock:
+        is_new_name = all(name != known_name for known_name, *_ in tools)
+        may_register = not is_new_name or len(tools) < MAX_NAMES
         made = Tool(
             _any,
             name=name,
@@ -169,6 +183,6 @@ def _tool_called(
             ignore_arguments=ignored,
             is_registered=is_new_name and may_register,
         )
-        if len(_tools) < MAX_NAMES:
-            _tools[key] = made
+        if len(tools) < MAX_NAMES:
+            tools[key] = made
         return made

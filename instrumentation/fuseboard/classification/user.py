@@ -10,6 +10,7 @@ from typing import Any, Final, Literal, TypeVar, overload
 from fuseboard import guard
 from fuseboard.conventions import ErrorClass, Outcome
 from fuseboard.errors import ConfigurationError
+from fuseboard.forking import after_fork_in_child
 from fuseboard.record import Verdict
 
 ENTRY_POINT_GROUP: Final = "fuseboard.classifiers"
@@ -26,8 +27,11 @@ class _Registered:
     """The users' classifiers; tuples are replaced, not changed, so that reading needs no lock."""
 
     def __init__(self) -> None:
-        self.lock = threading.Lock()
+        self.renew_lock()
         self.forget()
+
+    def renew_lock(self) -> None:
+        self.lock = threading.RLock()
 
     def forget(self) -> None:
         self.of_exceptions: tuple[ExceptionClassifier, ...] = ()
@@ -36,6 +40,7 @@ class _Registered:
 
 
 _REGISTERED: Final = _Registered()
+after_fork_in_child(_REGISTERED.renew_lock)
 
 
 @overload

@@ -103,7 +103,9 @@ class CircuitBreaker:
 
     def renew_locks(self) -> None:
         """Make new locks, as a forked child must: another thread may have held the old ones."""
-        self._lock = threading.Lock()
+        # Reentrant: a stream that the garbage collector ends, wherever it happens to run, settles
+        # its permit in the thread that holds the lock.
+        self._lock = threading.RLock()
         self._reporting = threading.Lock()
 
     @property
@@ -209,7 +211,7 @@ class CircuitBreaker:
         return self._admit_probe(now)
 
     def _admit_probe(self, now: float) -> Permit | Rejection:
-        self._probes = [probe for probe in self._probes if probe.expires > now]
+        self._probes = [p for p in self._probes if p.expires > now and not p.is_settled]
         if len(self._probes) + self._successes >= self.config.half_open_probes:
             free = min((probe.expires for probe in self._probes), default=now)
             return Rejection(self._state, free - now, self._opened_by)

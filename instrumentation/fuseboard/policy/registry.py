@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from typing import Final
 
 from fuseboard import guard
 from fuseboard.conventions import OTHER_LABEL
+from fuseboard.forking import after_fork_in_child
 from fuseboard.policy.breaker import BreakerKey, CircuitBreaker
 from fuseboard.policy.config import Breaker
 from fuseboard.record import BreakerStatus, BreakerTransition
@@ -25,7 +25,7 @@ class BreakerRegistry:
         self._runtime = runtime
         self._breakers: dict[BreakerKey, CircuitBreaker] = {}
         self._configs: dict[str, Breaker] = {}
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
 
     def declare(self, tool: str, config: Breaker) -> None:
         """Say which thresholds a tool's breakers have; other ones make its breakers anew."""
@@ -59,7 +59,7 @@ class BreakerRegistry:
 
     def renew_locks(self) -> None:
         """Make new locks in a forked child."""
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         for breaker in self._breakers.values():
             breaker.renew_locks()
 
@@ -87,5 +87,4 @@ class BreakerRegistry:
 
 BREAKERS: Final = BreakerRegistry(RUNTIME)
 RUNTIME.breaker_statuses = BREAKERS.statuses
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=BREAKERS.renew_locks)
+after_fork_in_child(BREAKERS.renew_locks)

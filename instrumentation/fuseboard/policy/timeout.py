@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-import os
 import threading
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 from fuseboard import guard
+from fuseboard.forking import after_fork_in_child
 from fuseboard.runtime import RUNTIME
 
 MAX_ABANDONED_THREADS: Final = 32
@@ -102,12 +102,13 @@ class WorkerThreads:
             raise
         if is_late:
             raise OverrunError
-        try:
-            if job.error is not None:
-                raise job.error
+        error, job.error = job.error, None  # whose traceback holds a frame that holds the job
+        if error is None:
             return job.value
+        try:
+            raise error
         finally:
-            del job  # it holds the exception, whose traceback holds this frame
+            del error  # and this frame
 
     def _work(self, job: _Job) -> None:
         job.run()
@@ -127,5 +128,4 @@ class WorkerThreads:
 
 THREADS: Final = WorkerThreads()
 RUNTIME.abandoned_threads = THREADS.count_abandoned
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=THREADS.renew)
+after_fork_in_child(THREADS.renew)

@@ -57,11 +57,11 @@ class BreakerSeries:
         self._tools = tools
         self._regions = regions
         self._series: dict[tuple[str, str, str], _Series] = {}
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
 
     def after_fork(self) -> None:
         """Start counting anew from the present states."""
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         now = self._monotonic()
         self._series = {key: _Series(old.state, now) for key, old in self._series.items()}
 

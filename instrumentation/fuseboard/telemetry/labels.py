@@ -29,7 +29,7 @@ class BoundedLabel:
         self._limit = limit
         self._admits_new = admits_new
         self._values: dict[str, str] = {}
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
 
     def declare(self, values: Iterable[str]) -> None:
         """Let values in, as far as there is room."""
@@ -59,5 +59,5 @@ class BoundedLabel:
 
     def after_fork(self) -> None:
         """Replace the lock, which another thread of the parent may have held."""
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self.folded = 0

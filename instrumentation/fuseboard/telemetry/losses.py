@@ -56,7 +56,7 @@ class Losses:
 
     def reset(self) -> None:
         """Forget everything, as a forked child must; also replaces the lock."""
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._counts = {(signal, reason): 0 for signal in Signal for reason in Reason}
         self._said: dict[Reason, float] = {}
         self._unsaid = dict.fromkeys(Reason, 0)

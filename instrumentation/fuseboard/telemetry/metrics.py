@@ -111,6 +111,7 @@ class ToolSeries:
         self._calls: dict[tuple[str, str], Counter] = {}
         self._attempted: dict[tuple[str, str], Counter] = {}
         self._attempts: dict[tuple[str, str], Counter] = {}
+        self._actions: dict[tuple[str, str], Counter] = {}
         self.exemplar_due = 0.0
         # A series that is born at 1 hides its first event from increase().
         for outcome, error_class in c.legal_outcome_classes():
@@ -135,8 +136,8 @@ class ToolSeries:
         return _bound(self._attempts, self._families.attempts, self.labels, result, error_class)
 
     def action(self, layer: str, action: str) -> Counter:
-        """Return the counter of a layer's action; rare, hence not kept bound."""
-        return self._families.actions.labels(*self.labels, layer, action)
+        """Return the bound counter of a layer's action."""
+        return _bound(self._actions, self._families.actions, self.labels, layer, action)
 
     def cost(self, is_wasted: bool) -> Counter:
         """Return the counter of costs."""

@@ -111,7 +111,7 @@ class Pipeline:
         self._reset()
 
     def _reset(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._wake = threading.Event()
         self._finished = threading.Event()
         self._thread: threading.Thread | None = None
@@ -147,11 +147,12 @@ class Pipeline:
 
     def _start(self) -> None:
         with self._lock:
-            if self._thread is not None or self._is_closed:
-                return
+            # Made before it is looked whether there is one: making it may call the garbage
+            # collector, which may end a stream, which comes here again in the same thread.
             thread = threading.Thread(target=self._run, name="fuseboard-export", daemon=True)
-            self._thread = thread
-            thread.start()
+            if self._thread is None and not self._is_closed:
+                self._thread = thread
+                thread.start()
 
     # --- The worker ------------------------------------------------------------------------
     def _run(self) -> None:

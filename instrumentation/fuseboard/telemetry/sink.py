@@ -89,7 +89,7 @@ class OtelTelemetry:
 
     def after_fork(self) -> None:
         """Start anew in a forked child, whose first call starts its heartbeat."""
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._is_alive = False
         self._faults: set[str] = set()
         self._pulse.after_fork()
