@@ -220,7 +220,13 @@ class Pipeline:
         timeout = self._timeout
         if self._closing is not None:
             timeout = min(timeout, max(0.05, self._closing - self._monotonic()))
-        return self._sender.send(signal, body, timeout)
+        try:
+            return self._sender.send(signal, body, timeout)
+        except Exception as fault:
+            # A host or header that can't be sent at all, say: what can't be helped here must not
+            # be tried again without a pause.
+            logger.debug("sending telemetry failed", exc_info=True)
+            return Unavailable(type(fault).__name__)
 
     def _note(self, answer: Answer) -> None:
         if not isinstance(answer, Unavailable):

@@ -143,6 +143,7 @@ def _check_url(argument: str, value: str) -> None:
     try:
         url = urlsplit(value)
         is_legal = url.scheme in {"http", "https"} and bool(url.hostname) and (url.port or 1) > 0
+        (url.hostname or "").encode("idna")  # as connecting does
     except ValueError:
         is_legal = False
     if not is_legal:
@@ -161,9 +162,7 @@ def _regions(values: Iterable[str]) -> tuple[str, ...]:
 
 def _headers(values: Mapping[str, str] | None) -> tuple[tuple[str, str], ...]:
     if values is None:
-        pairs = (_environment("OTEL_EXPORTER_OTLP_HEADERS") or "").split(",")
-        split = (pair.partition("=") for pair in pairs if "=" in pair)
-        return tuple((key.strip(), unquote(value.strip())) for key, _, value in split)
+        return _headers_of_environment()
     if not isinstance(values, Mapping) or not all(
         isinstance(key, str) and isinstance(value, str) and _is_header(key) and _is_header(value)
         for key, value in values.items()
@@ -172,6 +171,21 @@ def _headers(values: Mapping[str, str] | None) -> tuple[tuple[str, str], ...]:
         names = list(values) if isinstance(values, Mapping) else type(values).__name__
         raise _wrong("headers", names, "a mapping of header names to texts without line breaks")
     return tuple(values.items())
+
+
+def _headers_of_environment() -> tuple[tuple[str, str], ...]:
+    variable = "OTEL_EXPORTER_OTLP_HEADERS"
+    pairs = (_environment(variable) or "").split(",")
+    split = (pair.partition("=") for pair in pairs if "=" in pair)
+    headers = tuple((key.strip(), unquote(value.strip())) for key, _, value in split)
+    wrong = [
+        key for key, value in headers if not _is_header(key) or (value and not _is_header(value))
+    ]
+    if wrong:
+        raise ConfigurationError(
+            f"{variable} is not legal for {wrong[0]!r}: use ASCII texts without line breaks"
+        )
+    return headers
 
 
 def _is_header(text: str) -> bool:

@@ -219,6 +219,25 @@ def test_final_answers_settle_the_batch(answer: Answer, expected: dict[str, int]
     assert lost(losses) == expected
 
 
+def test_a_sender_that_raises_is_tried_again_after_a_pause_only() -> None:
+    class Broken(ScriptedSender):
+        def send(self, signal: Signal, body: bytes, timeout: float) -> Answer:
+            self.sent.append(body)
+            raise UnicodeError("label empty or too long")
+
+    now = FakeTime()
+    sender = Broken()
+    built, losses = pipeline(sender, now)
+    built.offer_span(a_span())
+    for _ in range(1000):
+        built.turn()
+        now.now += 0.01
+    assert 2 <= len(sender.sent) <= 10
+    now.now += 300
+    built.turn()
+    assert lost(losses) == {"spans/expired": 1}
+
+
 def test_hc_32_lines_about_losses_come_once_a_minute_and_reason(
     caplog: pytest.LogCaptureFixture,
 ) -> None:

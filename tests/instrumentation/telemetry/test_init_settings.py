@@ -103,6 +103,7 @@ def test_the_resource_names_region_environment_and_process(start: Any, collector
         ("endpoint", "ftp://host", "http or https"),
         ("endpoint", "http://", "http or https"),
         ("endpoint", "http://host:99999", "http or https"),
+        ("endpoint", "http://no..host:4318", "http or https"),
         ("endpoint", "", "http or https"),
         ("endpoint", 4318, "http or https"),
         ("regions", "eu-west", "list"),
@@ -213,3 +214,14 @@ def test_shutdown_detaches_from_a_given_provider(start: Any, collector: Any) -> 
     handmade.succeed()
     assert setup.flush(20.0)
     assert len(collector.spans()) == 1
+
+
+def test_headers_of_the_environment_that_cannot_be_sent_are_refused_without_their_values(
+    clean_setup: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", "x-team=sre,authorization=secret%0Ax")
+    with pytest.raises(
+        ConfigurationError, match=r"OTEL_EXPORTER_OTLP_HEADERS.*'authorization'"
+    ) as e:
+        setup.init("x")
+    assert "secret" not in str(e.value)
