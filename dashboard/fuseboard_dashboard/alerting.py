@@ -3,11 +3,33 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from typing import Final
 
 import pandas as pd
 
+from fuseboard.conventions import ErrorClass
+from fuseboard_alerts.catalogue import CATALOGUE
+from fuseboard_alerts.model import Ratio, SlowShare
 from fuseboard_dashboard import markup, theme
+from fuseboard_dashboard.filters import Filters
 from fuseboard_dashboard.view import View
+
+CAUSES: Final = {
+    "ToolCallBreakerOpen": "breakers",
+    "ToolCallErrorRatioHigh": "errors",
+    "ToolCallRetryRateHigh": "retries",
+    "ToolCallSemanticErrorsHigh": "errors",
+    "ToolCallSlow": "latency",
+    "ToolCallTelemetryAbsent": "alerts",
+}
+"""Alert → the page on which its runbook begins."""
+
+_CLASSES: Final = {"ToolCallSemanticErrorsHigh": (ErrorClass.L5_SEMANTIC.value,)}
+_SUMMARIES: Final = {rule.name: rule.summary for rule in CATALOGUE}
+_RATIOS: Final = frozenset(
+    rule.name for rule in CATALOGUE if isinstance(rule.condition, Ratio | SlowShare)
+)
 
 
 def label_words(labels: str) -> str:
@@ -26,13 +48,27 @@ def label_words(labels: str) -> str:
     return " · ".join([*named, *others]) + (" " + job[0] if job else "")
 
 
-def alert_tool(labels: str) -> str | None:
-    """Return the tool that an alert instance is about, if it is about one."""
+def cause_link(alert: str, labels: str, filters: Filters) -> str:
+    """Return the address of the page that shows why, for the instance's tool and region."""
     try:
-        found = json.loads(labels).get("tool")
-    except (ValueError, AttributeError):
-        return None
-    return None if found is None else str(found)
+        parsed = json.loads(labels)
+    except ValueError:
+        parsed = None
+    about = {
+        key: str(parsed[key])
+        for key in ("tool", "region")
+        if isinstance(parsed, dict) and parsed.get(key)
+    }
+    own = filters.narrowed(tool=about.get("tool"), region=about.get("region"))
+    own = replace(own, classes=_CLASSES.get(alert, ()))
+    return own.link(CAUSES.get(alert, "tool" if "tool" in about else "alerts"))
+
+
+def value_words(alert: str, value: object) -> str:
+    """Return a measured value in the unit of its alert; a breaker's state has none."""
+    if alert not in _RATIOS or not isinstance(value, float):
+        return ""
+    return theme.percent(value)
 
 
 def scale_notice(view: View) -> str:
@@ -60,7 +96,8 @@ def strip(view: View, frame: pd.DataFrame, most: int = 6) -> str:
     lines = "".join(_line(view, row) for row in rows)
     if len(frame) > most:
         more = f"{len(frame) - most} more on the Alerts page"
-        lines += f"<div>{markup.link(markup.esc(more), view.filters.link('alerts'))}</div>"
+        link = markup.link(markup.esc(more), view.filters.link("alerts"))
+        lines += f'<div class="fb-more">{link}</div>'
     return f'<div class="fb fb-alerts">{lines}</div>'
 
 
@@ -73,17 +110,16 @@ def _line(view: View, row: dict[object, object] | dict[str, object]) -> str:
     words = theme.mark(theme.ALERT_STATE_MARKS, state).label
     begun = row["fired_at"] if state == "firing" else row["active_at"]
     since = view.ago(begun if isinstance(begun, pd.Timestamp) else None)
-    tool = alert_tool(labels)
-    filters = view.filters if tool is None else view.filters.narrowed(tool=tool)
-    what = markup.link(f"<b>{markup.esc(alert)}</b>", filters.link("tool" if tool else "alerts"))
+    what = markup.link(f"<b>{markup.esc(alert)}</b>", cause_link(alert, labels, view.filters))
     about = label_words(labels)
+    title = f"{_SUMMARIES.get(alert, '')} {about[:500]}"
     pending = "" if state == "firing" else " is-pending"
     return (
         f'<div class="fb-alert{pending}" style="--c:{mark.colour}" data-testid="fb-alert" '
         f'data-alert="{markup.esc(alert)}" data-state="{markup.esc(state)}" '
         f'data-severity="{markup.esc(severity)}">'
         f"<span>{markup.badge(mark, severity.capitalize(), loud=state == 'firing')}</span>"
-        f'<span class="fb-what" title="{markup.esc(about[:500])}">{what} &nbsp;'
+        f'<span class="fb-what" title="{markup.esc(title)}">{what} &nbsp;'
         f"{markup.esc(markup.shorten(about, 110))}</span>"
         f'<span class="fb-when">{markup.esc(words)} for {markup.esc(since)}'
         f"{_value(alert, row['value'])}</span></div>"
@@ -91,8 +127,6 @@ def _line(view: View, row: dict[object, object] | dict[str, object]) -> str:
 
 
 def _value(alert: str, value: object) -> str:
-    if not isinstance(value, float) or theme.is_missing(value) or not 0 <= value <= 1:
-        return ""
-    return (
-        "" if alert.endswith(("Open", "Absent")) else f" · now {markup.esc(theme.percent(value))}"
-    )
+    # The history has the value of the moment when the state began, not today's.
+    words = value_words(alert, value)
+    return f" · began at {markup.esc(words)}" if words else ""

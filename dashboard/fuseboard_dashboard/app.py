@@ -18,6 +18,7 @@ from fuseboard_dashboard.screens import (
     retries,
     tool,
 )
+from fuseboard_dashboard.view import panel
 
 
 def main() -> None:
@@ -37,8 +38,10 @@ def main() -> None:
         st.Page(alerts.page, title="Alerts", url_path="alerts", icon=":material/notifications:"),
     ]  # fmt: skip
     current = st.navigation(pages, position="hidden")
-    sidebar.draw(pages)
-    current.run()
+    with panel():
+        sidebar.draw(pages)
+    with panel():
+        current.run()
 
 
 main()

@@ -29,8 +29,8 @@ def amplification(row: Totals) -> float | None:
 
 
 def degraded_ratio(row: Totals) -> float | None:
-    """Return degraded calls / all calls."""
-    return ratio(row["degraded"], row["calls"])
+    """Return degraded calls / (all − cancelled − abandoned − interrupted)."""
+    return ratio(row["degraded"], row["judged"])
 
 
 def calls(row: Totals, before: Totals) -> Stat:
@@ -46,9 +46,9 @@ def errors(row: Totals, before: Totals, filters: Filters) -> Stat:
     tone = ""
     if now is not None and now > thresholds.ERROR_RATIO:
         tone = "bad" if now > thresholds.ERROR_RATIO_CRITICAL else "warn"
+    note = _against(now, error_ratio(before), thresholds.ERROR_RATIO)
     return Stat(
-        "error-ratio", "Error rate", theme.percent(now), now, _moved(now, error_ratio(before)),
-        tone, filters.link("errors"),
+        "error-ratio", "Error rate", theme.percent(now), now, note, tone, filters.link("errors"),
         "(error + rejected, without L1 input errors) / (all − cancelled − abandoned − "
         "interrupted)",
     )  # fmt: skip
@@ -58,8 +58,7 @@ def retries(row: Totals, before: Totals, filters: Filters) -> Stat:
     """Return the retry rate."""
     now = retry_ratio(row)
     tone = "bad" if now is not None and now > thresholds.RETRY_RATIO else ""
-    words = (_moved(now, retry_ratio(before)), f"max {thresholds.RETRY_RATIO:.0%}")
-    note = ", ".join(part for part in words if part)
+    note = _against(now, retry_ratio(before), thresholds.RETRY_RATIO)
     return Stat(
         "retry-ratio", "Retry rate", theme.percent(now), now, note,
         tone, filters.link("retries"),
@@ -82,7 +81,8 @@ def degraded(row: Totals, filters: Filters) -> Stat:
     return Stat(
         "degraded-ratio", "Degraded", theme.percent(now), now,
         f"{theme.count(row['degraded'])} calls", "", filters.link("errors"),
-        "calls answered with a stale entry, fallback or default / all calls",
+        "calls answered with a stale entry, fallback or default / (all − cancelled − abandoned − "
+        "interrupted)",
     )  # fmt: skip
 
 
@@ -105,5 +105,6 @@ def _change(now: float, was: float) -> str:
     return f"{change:+.0%} vs. before" if abs(change) < 10 else f"was {theme.count(was)}"
 
 
-def _moved(now: float | None, was: float | None) -> str:
-    return "" if now is None or was is None else f"was {theme.percent(was)}"
+def _against(now: float | None, was: float | None, most: float) -> str:
+    line = f"max {theme.limit(most)}"
+    return line if now is None or was is None else f"was {theme.percent(was)}, {line}"

@@ -156,12 +156,19 @@ def percent(ratio: float | None) -> str:
     return f"{value:.0f} %" if value in (0, 100) else f"{value:.1f} %"
 
 
+def limit(ratio: float) -> str:
+    """Format a threshold in few characters: ``5 %``."""
+    return f"{ratio * 100:g} %"
+
+
 def seconds(value: float | None) -> str:
-    """Format a duration given in seconds with the unit that suits it."""
+    """Format a duration given in seconds with the unit that suits it; only 0 reads as 0."""
     if value is None or is_missing(value):
         return NOTHING
     if value == 0:
         return "0 s"
+    if 0 < value < 0.0001:
+        return "< 0.1 ms"
     if abs(value) < 0.00995:
         return f"{value * 1000:.1f} ms"
     if abs(value) < 0.9995:

@@ -61,8 +61,8 @@ class Fuse:
 
     @property
     def degraded_ratio(self) -> float | None:
-        """Return degraded calls over all calls."""
-        return ratio(self.degraded, self.calls)
+        """Return degraded calls over judged calls."""
+        return ratio(self.degraded, self.judged)
 
     # One blip among a few calls is no trouble: the guards are those of the alerts.
     @property

@@ -63,3 +63,19 @@ CLASS_MEANINGS: Final[dict[str, ClassMeaning]] = {
         "whoever runs fuseboard",
     ),
 }
+
+_REASONS: Final[dict[str, str]] = {
+    "failure_ratio": "too many failures",
+    "break_over": "break over, probing",
+    "probe_failed": "probe failed",
+    "probe_succeeded": "probes succeeded",
+    "isolated_by_hand": "isolated by hand",
+    "closed_by_hand": "closed by hand",
+}
+
+
+def reason_words(reason: object) -> str:
+    """Return why a breaker changed, in words; a reason of somebody else's with spaces at least."""
+    if not isinstance(reason, str):
+        return ""
+    return _REASONS.get(reason, reason.replace("_", " "))

@@ -39,13 +39,16 @@ def ratio(part: float, whole: float) -> float | None:
     return part / whole if whole else None
 
 
+def judged(calls: Records) -> Records:
+    return [call for call in calls if call["outcome"] not in LOST_INTEREST]
+
+
 def error_ratio(calls: Records) -> float | None:
-    judged = [call for call in calls if call["outcome"] not in LOST_INTEREST]
     failed = [
-        call for call in judged
+        call for call in judged(calls)
         if call["outcome"] in ("error", "rejected") and call["error_class"] != "L1_input"
     ]  # fmt: skip
-    return ratio(len(failed), len(judged))
+    return ratio(len(failed), len(judged(calls)))
 
 
 def retry_ratio(calls: Records) -> float | None:
@@ -64,7 +67,7 @@ EXPECTED: dict[str, Callable[[Records], float | None]] = {
     "retry-ratio": retry_ratio,
     "amplification": amplification,
     "degraded-ratio": lambda calls: ratio(
-        sum(call["outcome"] == "degraded" for call in calls), len(calls)
+        sum(call["outcome"] == "degraded" for call in calls), len(judged(calls))
     ),
 }
 

@@ -234,6 +234,21 @@ def test_breakers_and_rates_share_one_time_axis() -> None:
     assert [len(trace.base) for trace in states] == [1] * 5
 
 
+def test_the_rates_below_the_breakers_shade_what_has_no_calls() -> None:
+    gaps = [shape for shape in BUILDERS["breakers"]().layout.shapes if shape.name == "no calls"]
+    assert gaps
+    assert {(shape.xref, shape.yref) for shape in gaps} == {("x2", "y2 domain")}
+
+
+def test_a_class_that_is_alone_is_named_too() -> None:
+    moment = pd.Timestamp(UNTIL.replace(tzinfo=None) - timedelta(minutes=5))
+    alone = pd.DataFrame({"bucket": [moment], "outcome": ["degraded"],
+                          "error_class": ["L3_transient"], "calls": [3.0]})  # fmt: skip
+    figure = calls.classes_over_time(alone, AXIS)
+    assert figure.layout.showlegend is True
+    assert [trace.name for trace in figure.data] == ["↻ L3 transient"]
+
+
 def test_times_are_the_viewers_wall_time() -> None:
     from zoneinfo import ZoneInfo
 

@@ -17,14 +17,11 @@ from .conftest import SINCE, UNTIL, at, heartbeats
 
 Ask = Callable[..., list[dict[str, object]]]
 PAGE_QUERIES = [name for name in named_queries.names() if name.startswith("page_")]
-FRAGMENTS = files("fuseboard_collector.store").joinpath("queries", "fragments")
+QUERIES = files("fuseboard_collector.store").joinpath("queries")
 
 
 def test_every_page_query_is_listed_with_exactly_its_parameters() -> None:
-    found = {
-        name: set(re.findall(r"\$(\w+)", named_queries.text(name)))
-        for name in PAGE_QUERIES
-    }
+    found = {name: set(re.findall(r"\$(\w+)", named_queries.text(name))) for name in PAGE_QUERIES}
     assert found == {name: set(names) for name, names in QUERY_PARAMETERS.items()}
 
 
@@ -49,9 +46,10 @@ def test_literals_are_names_of_the_conventions(name: str) -> None:
 def test_every_fragment_is_shared_and_stands_in_its_queries() -> None:
     texts = {name: named_queries.text(name) for name in named_queries.names()}
     assert not [name for name, sql in texts.items() if "-- include" in sql]
-    for source in FRAGMENTS.iterdir():
-        first = source.read_text().splitlines()[1].strip()
-        assert sum(first in sql for sql in texts.values()) >= 2, f"{source.name} is used once"
+    raw = [item.read_text() for item in QUERIES.iterdir() if item.name.endswith(".sql")]
+    for source in QUERIES.joinpath("fragments").iterdir():
+        line = f"-- include {source.name.removesuffix('.sql')}\n"
+        assert sum(line in sql for sql in raw) >= 2, f"{source.name} is not shared"
 
 
 def test_totals(ask: Ask) -> None:

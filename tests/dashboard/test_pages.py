@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from fuseboard_alerts.catalogue import CATALOGUE
+from fuseboard_alerts.catalogue import CATALOGUE, rule_names
 from fuseboard_collector.store import Batch, BreakerTransition, Store, ToolCall
 from fuseboard_dashboard import empty
 
@@ -85,7 +85,7 @@ def test_headline_numbers_follow_the_definitions(store: Store) -> None:
     assert stat(app, "error-ratio") == pytest.approx(3 / 11)
     assert stat(app, "retry-ratio") == pytest.approx(2 / 10)
     assert stat(app, "amplification") == pytest.approx(13 / 10)
-    assert stat(app, "degraded-ratio") == pytest.approx(1 / 12)
+    assert stat(app, "degraded-ratio") == pytest.approx(1 / 11)
     assert stat(app, "p99") == 5.0
     assert stat(app, "open-breakers") == 1
 
@@ -144,6 +144,31 @@ def test_active_alerts_are_on_the_board(store: Store) -> None:
     assert found == [("ToolCallRetryRateHigh", "firing"), ("ToolCallErrorRatioHigh", "pending")]
 
 
+def test_an_active_alert_brings_its_runbook_first_and_the_others_stay_at_hand(
+    store: Store,
+) -> None:
+    serve(store)
+    app = open_page("alerts")
+    names = [item.label for item in app.expander]
+    assert names[:2] == ["ToolCallRetryRateHigh", "ToolCallErrorRatioHigh"]
+    assert sorted(names) == list(rule_names())
+    assert any("It is the earliest sign of an outage" in item.value for item in app.markdown)
+
+
+def test_a_page_that_breaks_is_our_box_and_no_traceback(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken() -> None:
+        raise RuntimeError("page is broken")
+
+    serve(store)
+    monkeypatch.setattr("fuseboard_dashboard.screens.tool.sidebar.known_values", broken)
+    app = open_page("tool")
+    assert not app.exception
+    assert "page is broken" in html(app)
+    assert "fb-problem" in html(app)
+
+
 @pytest.mark.parametrize("page", ["", "alerts"])
 def test_the_alert_time_scale_is_said_where_alerts_are_shown(store: Store, page: str) -> None:
     serve(store, alert_time_scale=0.1)
@@ -156,7 +181,7 @@ def test_the_rules_are_those_of_the_catalogue(store: Store) -> None:
     serve(store)
     markup = html(open_page("alerts"))
     assert all(rule.name in markup for rule in CATALOGUE)
-    assert "retried calls above 5.0%, of at least 20 calls and 3 events" in markup
+    assert "retried calls above 5 %, of at least 20 calls and 3 events" in markup
 
 
 def test_scaled_rules_show_both_times(store: Store) -> None:

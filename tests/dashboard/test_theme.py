@@ -98,8 +98,8 @@ def test_a_little_never_reads_as_nothing_and_nearly_all_not_as_all(
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(None, "–"), (0.0, "0 s"), (0.0012, "1.2 ms"), (0.042, "42 ms"), (0.34, "340 ms"),
-     (3.129, "3.13 s"), (15.32, "15.3 s"), (150.0, "2.5 min"), (7200.0, "2.0 h")],
+    [(None, "–"), (0.0, "0 s"), (0.00002, "< 0.1 ms"), (0.0012, "1.2 ms"), (0.042, "42 ms"),
+     (0.34, "340 ms"), (3.129, "3.13 s"), (15.32, "15.3 s"), (150.0, "2.5 min"), (7200.0, "2.0 h")],
 )  # fmt: skip
 def test_seconds_carry_the_unit_that_suits_them(value: float | None, text: str) -> None:
     assert theme.seconds(value) == text

@@ -7,11 +7,12 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
-from fuseboard_alerts.catalogue import CATALOGUE
+from fuseboard_alerts.catalogue import CATALOGUE, rule_names
 from fuseboard_dashboard import alerting, headline, thresholds
 from fuseboard_dashboard.filters import Filters
 from fuseboard_dashboard.screens.alerts import condition_words
 from fuseboard_dashboard.trouble import LEVELS, Fuse, fuses
+from fuseboard_dashboard.vocabulary import reason_words
 
 CALM = Fuse("t", "r", calls=200, judged=200, attempted=200, p99=0.5)
 COLUMNS = ("tool", "region", "calls", "judged", "errors", "degraded", "faults", "attempted",
@@ -78,18 +79,60 @@ def test_lines_come_from_the_catalogue() -> None:
 
 
 @pytest.mark.parametrize(
-    ("labels", "words", "tool"),
+    ("labels", "words", "link"),
     [
-        ('{"job": "a", "region": "r", "tool": "t"}', "t · r (a)", "t"),
-        ('{"breaker": "b", "tool": "t"}', "t · breaker=b", "t"),
-        ("{}", "everything", None),
-        ("not json", "not json", None),
-        ("[1]", "everything", None),
+        ('{"job": "a", "region": "r", "tool": "t"}', "t · r (a)", "tool?range=1h&tool=t&region=r"),
+        ('{"breaker": "b", "tool": "t"}', "t · breaker=b", "tool?range=1h&tool=t"),
+        ("{}", "everything", "alerts?range=1h"),
+        ("not json", "not json", "alerts?range=1h"),
+        ("[1]", "everything", "alerts?range=1h"),
     ],
 )
-def test_labels_of_alerts_in_words(labels: str, words: str, tool: str | None) -> None:
+def test_labels_of_alerts_in_words(labels: str, words: str, link: str) -> None:
     assert alerting.label_words(labels) == words
-    assert alerting.alert_tool(labels) == tool
+    assert alerting.cause_link("SomebodyElses", labels, Filters(range="1h")) == link
+
+
+def test_every_alert_leads_to_the_page_where_its_runbook_begins() -> None:
+    assert set(alerting.CAUSES) == set(rule_names())
+    labels = '{"job": "a", "region": "r", "tool": "t"}'
+    live = Filters(tools=("other",), classes=("L1_input",))
+    assert alerting.cause_link("ToolCallRetryRateHigh", labels, live) == "retries?tool=t&region=r"
+    assert (
+        alerting.cause_link("ToolCallSemanticErrorsHigh", labels, live)
+        == "errors?tool=t&class=L5_semantic&region=r"
+    )
+
+
+@pytest.mark.parametrize(
+    ("alert", "value", "words"),
+    [
+        ("ToolCallRetryRateHigh", 0.0866, "8.7 %"),
+        ("ToolCallErrorRatioHigh", 0.0, "0 %"),
+        ("ToolCallBreakerOpen", 1.0, ""),
+        ("ToolCallTelemetryAbsent", 1.0, ""),
+        ("SomebodyElses", 0.5, ""),
+        ("ToolCallSlow", float("nan"), "–"),
+        ("ToolCallSlow", None, ""),
+    ],
+)
+def test_values_of_alerts_have_the_unit_of_their_rule(
+    alert: str, value: object, words: str
+) -> None:
+    assert alerting.value_words(alert, value) == words
+
+
+@pytest.mark.parametrize(
+    ("reason", "words"),
+    [
+        ("probe_succeeded", "probes succeeded"),
+        ("slow_call_ratio", "slow call ratio"),
+        (None, ""),
+        (float("nan"), ""),
+    ],
+)
+def test_reasons_of_breakers_in_words(reason: object, words: str) -> None:
+    assert reason_words(reason) == words
 
 
 @pytest.mark.parametrize("rule", CATALOGUE, ids=lambda rule: rule.id)

@@ -17,6 +17,8 @@ from fuseboard_dashboard.filters import Window
 from fuseboard_dashboard.markup import shorten
 
 HEIGHT: Final = 260
+STANDOFF: Final = 14
+"""Pixels between the longest tick label and the title of a y axis; less makes them touch."""
 MAX_POINTS: Final = 5000
 """Most points of one trace; more freeze the browser and can't be told apart."""
 
@@ -106,6 +108,8 @@ def arrange(figure: go.Figure, height: int) -> None:
         height=height,
         margin={"l": 8, "r": 46, "t": 34, "b": 8},
         hovermode="x unified",
+        # A lone series is named too: nobody knows a class by its colour.
+        showlegend=True,
         legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0, "xanchor": "left",
                 "title": {"text": ""}},
         bargap=0.06,
@@ -123,18 +127,19 @@ def time_axis(figure: go.Figure, axis: TimeAxis, **where: int) -> None:
 def value_axis(figure: go.Figure, unit: str, tickformat: str = "", **where: int) -> None:
     """Start the y axis at zero and name its unit."""
     figure.update_yaxes(
-        title={"text": unit, "standoff": 6}, rangemode="tozero", tickformat=tickformat or None,
-        nticks=6, **where,
+        title={"text": unit, "standoff": STANDOFF}, rangemode="tozero", nticks=6,
+        tickformat=tickformat or None, **where,
     )  # fmt: skip
 
 
-def shade_gaps(figure: go.Figure, axis: TimeAxis, calls: pd.Series) -> None:
+def shade_gaps(figure: go.Figure, axis: TimeAxis, calls: pd.Series, panel: str = "") -> None:
     """Shade the stretches without any call: no data looks different from a value of zero.
 
     Args:
         figure: Shapes are added to it, at most one per stretch.
         axis: Its time.
         calls: Calls per bucket of the grid.
+        panel: Number of the subplot's axes, as Plotly counts them; empty = the only one.
     """
     empty = (calls == 0).to_numpy()
     width = timedelta(seconds=axis.bucket_seconds)
@@ -146,8 +151,8 @@ def shade_gaps(figure: go.Figure, axis: TimeAxis, calls: pd.Series) -> None:
         elif not is_empty and begin is not None:
             end = start if start is not None else starts[-1] + width
             figure.add_shape(
-                type="rect", x0=axis.wall(begin), x1=axis.wall(end), y0=0, y1=1, xref="x",
-                yref="y domain", fillcolor=_GAP_FILL, opacity=_GAP_OPACITY, line_width=0,
+                type="rect", x0=axis.wall(begin), x1=axis.wall(end), y0=0, y1=1, xref=f"x{panel}",
+                yref=f"y{panel} domain", fillcolor=_GAP_FILL, opacity=_GAP_OPACITY, line_width=0,
                 layer="below", name="no calls",
             )  # fmt: skip
             begin = None
@@ -156,14 +161,14 @@ def shade_gaps(figure: go.Figure, axis: TimeAxis, calls: pd.Series) -> None:
 def limit_line(
     figure: go.Figure, value: float, words: str, *, is_log: bool = False, **where: int
 ) -> None:
-    """Draw a threshold; its words stand right of the plot, where no line crosses them."""
+    """Draw a threshold; its words, trusted markup, stand right of the plot, clear of all lines."""
     line = {"color": theme.LIMIT_COLOUR, "width": 1.4, "dash": "dash"}
     figure.add_hline(y=value, line=line, **where)
     # Plotly places annotations of a logarithmic axis by the logarithm.
     shown = math.log10(value) if is_log else value
     figure.add_annotation(
         x=1, xref="x domain", xanchor="left", xshift=4, y=shown, yanchor="middle",
-        text=escape(words), showarrow=False, align="left", **where,
+        text=words, showarrow=False, align="left", **where,
     )  # fmt: skip
 
 

@@ -43,6 +43,7 @@ def states_above_rates(
     filled = axis.fill(series[["bucket", *columns]], columns)
     for rate in (rates.ERRORS, rates.RETRIES):
         rates.add_rate(figure, filled, axis, rate, row=2, col=1)
+    base.shade_gaps(figure, axis, filled["calls"], panel="2")
     base.limit_line(figure, *limit, row=2, col=1)
     base.time_axis(figure, axis)
     figure.update_xaxes(title={"text": ""}, showticklabels=False, row=1, col=1)

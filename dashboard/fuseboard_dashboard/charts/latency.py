@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
@@ -38,7 +40,7 @@ def quantiles_over_time(
         )  # fmt: skip
     base.shade_gaps(figure, axis, filled["calls"])
     if slow is not None:
-        base.limit_line(figure, slow, "slow", is_log=True)
+        base.limit_line(figure, slow, f"slow:<br>{slow:g} s", is_log=True)
     base.time_axis(figure, axis)
     _log_seconds(figure, "latency of calls (s, log)")
     return figure
@@ -46,7 +48,7 @@ def quantiles_over_time(
 
 def _log_seconds(figure: go.Figure, unit: str) -> None:
     figure.update_yaxes(
-        type="log", title={"text": unit, "standoff": 6}, tickvals=list(_TICKS),
+        type="log", title={"text": unit, "standoff": base.STANDOFF}, tickvals=list(_TICKS),
         ticktext=list(_TICKS.values()),
     )  # fmt: skip
 
@@ -111,7 +113,7 @@ def heatmap(frame: pd.DataFrame, axis: TimeAxis, height: int = 320) -> go.Figure
     base.time_axis(figure, axis)
     ticks = [tick for tick in _TICKS if edges[0] / 2 <= tick <= edges[-1] * 2]
     figure.update_yaxes(
-        title={"text": "latency of calls (s, log)", "standoff": 6},
+        title={"text": "latency of calls (s, log)", "standoff": base.STANDOFF},
         tickvals=np.log10(ticks).tolist(), ticktext=[_TICKS[tick] for tick in ticks],
         showgrid=False,
     )  # fmt: skip
@@ -150,8 +152,11 @@ def quantiles_by_tool(frame: pd.DataFrame, slow: float, height: int | None = Non
                 hovertemplate=f"%{{text}}: {quantile} %{{x:.3s}}s<extra>{what}</extra>",
             )  # fmt: skip
     figure.add_vline(x=slow, line={"color": theme.LIMIT_COLOUR, "width": 1.4, "dash": "dash"})
+    # Plotly places annotations of a logarithmic axis by the logarithm.
+    figure.add_annotation(x=math.log10(slow), y=1, yref="y domain", yanchor="bottom",
+                          text=f"slow: {slow:g} s", showarrow=False)  # fmt: skip
     figure.update_xaxes(
-        type="log", title={"text": "latency (s, log): ● p50  ◆ p95  ■ p99", "standoff": 6},
+        type="log", title={"text": "latency (s, log); ● p50, ◆ p95, ■ p99", "standoff": 14},
         tickvals=list(_TICKS), ticktext=list(_TICKS.values()),
     )  # fmt: skip
     figure.update_yaxes(

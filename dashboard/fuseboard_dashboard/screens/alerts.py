@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import pandas as pd
 import streamlit as st
 
-from fuseboard_alerts.catalogue import CATALOGUE
+from fuseboard_alerts.catalogue import CATALOGUE, rule_names
 from fuseboard_alerts.model import Absent, Ratio, Rule, SlowShare, StateFor
+from fuseboard_alerts.runbooks import runbook
 from fuseboard_dashboard import alerting, markup, tables, theme
 from fuseboard_dashboard.refresh import PageFrame, show
 from fuseboard_dashboard.view import View, panel
@@ -31,11 +34,25 @@ def _body(view: View) -> None:
         else:
             st.html(markup.notice("Nothing fires, nothing is pending.",
                                   theme.ALERT_STATE_MARKS["resolved"], "fb-no-alerts"))  # fmt: skip
+    names = list(dict.fromkeys(active["alert"]))
+    if names:
+        with panel("What to do"):
+            _runbooks(names)
     with panel("History", "State changes in the window, newest first."):
         _history(view, history)
     words = "From the alert catalogue; the Prometheus rules are made from the same source."
     with panel("Rules", words):
         st.html(_rules(view))
+    with panel("Runbooks", "What each alert means, and what to do about it."):
+        _runbooks([name for name in rule_names() if name not in names])
+
+
+def _runbooks(names: Iterable[str]) -> None:
+    for name in names:
+        page = runbook(name)
+        if page is not None:
+            with st.expander(name):
+                st.markdown(page.replace("## ", "#### "))
 
 
 def _headline(active: pd.DataFrame, history: pd.DataFrame) -> list[markup.Stat]:
@@ -68,7 +85,10 @@ def _history(view: View, frame: pd.DataFrame) -> None:
                 "severity": tables.marked(shown["severity"], theme.SEVERITY_MARKS),
                 "alert": shown["alert"],
                 "about": shown["labels"].map(alerting.label_words),
-                "value": shown["value"],
+                "value": [
+                    alerting.value_words(alert, value)
+                    for alert, value in zip(shown["alert"], shown["value"], strict=True)
+                ],
             }
         ),
         hide_index=True, height=tables.height(shown), key="alert_history",
@@ -79,8 +99,8 @@ def _history(view: View, frame: pd.DataFrame) -> None:
             "severity": st.column_config.TextColumn("Severity", width=110),
             "alert": st.column_config.TextColumn("Alert", width=210),
             "about": st.column_config.TextColumn("About", width=330),
-            "value": st.column_config.NumberColumn("Value (1 = 100 %)", format="%.3f",
-                                                   width=140),
+            "value": st.column_config.TextColumn(
+                "Value", width=90, help="Measured when the state began"),
         },
     )  # fmt: skip
 
@@ -123,16 +143,14 @@ def _round(seconds: float) -> str:
 def condition_words(rule: Rule) -> str:
     """Return a rule's condition in words, with its threshold and guards."""
     condition = rule.condition
-    if isinstance(condition, SlowShare):
+    if isinstance(condition, Ratio | SlowShare):
+        if isinstance(condition, SlowShare):
+            what = f"calls slower than {condition.slower_than:g} s"
+        else:
+            what = condition.subject.replace("_", " ")
         return (
-            f"more than {condition.above:.1%} of calls slower than {condition.slower_than:g} s, "
-            f"of at least {condition.minimum_calls} calls and {condition.minimum_events} slow ones"
-        )
-    if isinstance(condition, Ratio):
-        what = condition.subject.replace("_", " ")
-        return (
-            f"{what} above {condition.above:.1%}, of at least {condition.minimum_calls} calls and "
-            f"{condition.minimum_events} events"
+            f"{what} above {theme.limit(condition.above)}, of at least "
+            f"{condition.minimum_calls} calls and {condition.minimum_events} events"
         )
     if isinstance(condition, StateFor):
         states = " or ".join(state.replace("_", "-") for state in condition.states)

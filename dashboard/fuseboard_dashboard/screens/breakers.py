@@ -14,6 +14,7 @@ from fuseboard_dashboard.data import rows as rows_of
 from fuseboard_dashboard.refresh import PageFrame, show
 from fuseboard_dashboard.screens.tool import RETRY_LINE
 from fuseboard_dashboard.view import View, panel
+from fuseboard_dashboard.vocabulary import reason_words
 
 _COUNTS: Final = ("calls", "judged", "errors", "attempted", "retried")
 
@@ -56,7 +57,7 @@ def _headline(states: pd.DataFrame, transitions: pd.DataFrame) -> list[markup.St
                     "bad" if not_closed else ""),
         markup.Stat("half-open-breakers", "Half-open", str(half), half, "probing",
                     "warn" if half else ""),
-        markup.Stat("closed-breakers", "Closed again", str(closed), closed, "changed before"),
+        markup.Stat("closed-breakers", "Closed again", str(closed), closed, "tripped earlier"),
         markup.Stat("unknown-breakers", "Unknown", str(unknown), unknown, "process fell silent"),
         markup.Stat("openings", "Openings", str(openings), openings, "in the window"),
         markup.Stat("transitions", "Transitions", str(len(transitions)), len(transitions),
@@ -78,7 +79,7 @@ def _timeline(view: View, states: pd.DataFrame) -> None:
     mine = trend.merge(places, on=["tool", "region"])
     series = mine.groupby("bucket", as_index=False)[list(_COUNTS)].sum()
     words = "Above: the state of each breaker. Below, on the same time axis: error and retry rate "
-    words += "of the tools behind them. Shaded or broken: no calls."
+    words += "of the tools behind them. Shaded: no calls."
     with panel("States over what drove them", words):
         figure = breakers.states_above_rates(timeline, series, axis, RETRY_LINE)
         st.plotly_chart(figure, key="breaker_states")
@@ -100,7 +101,7 @@ def _states(view: View, states: pd.DataFrame) -> str:
                 markup.link(markup.name(r.breaker), own.link("tool")),
                 markup.badge(mark),
                 view.ago(r.since_time),
-                markup.name(r.reason or theme.NOTHING),
+                markup.name(reason_words(r.reason) or theme.NOTHING),
                 theme.percent(r.failure_ratio),
                 _class(r.error_class),
                 f"{int(r.processes_not_closed)} of {int(r.processes)}",
@@ -127,7 +128,7 @@ def _transitions(view: View, frame: pd.DataFrame) -> None:
                 "breaker": shown["breaker"],
                 "from": tables.marked(shown["from_state"], theme.STATE_MARKS),
                 "to": tables.marked(shown["to_state"], theme.STATE_MARKS),
-                "reason": tables.blank(shown["reason"]),
+                "reason": shown["reason"].map(reason_words),
                 "ratio": shown["failure_ratio"].map(theme.percent),
                 "failures": tables.whole(shown["failures"]),
                 "calls": tables.whole(shown["calls"]),

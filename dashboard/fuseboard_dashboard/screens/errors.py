@@ -39,10 +39,10 @@ def _body(view: View) -> None:
         _matrix(view)
     with panel("What the classes mean"):
         st.html(_key())
-    left, right = st.columns([1.25, 1], gap="medium")
-    with left, panel("Classifiers and error types", "Who said so, and what it was."):
+    with panel("Classifiers and error types", "Which rule gave the class, and what it saw."):
         _kinds(view)
-    with right, panel("Argument hashes", "Equal arguments, equal hash. Share: of all its calls."):
+    words = "Equal arguments have equal hashes. Share: of all calls with that hash."
+    with panel("Argument hashes", words):
         _arguments(view)
     with panel("Sample calls", "Newest faulty calls first."):
         _samples(view)

@@ -38,13 +38,16 @@ def _body(view: View) -> None:
         cells = view.buckets("page_latency_heatmap", axis)
         st.plotly_chart(latency.heatmap(cells, axis, 300), key="latency_heatmap")
     frame = view.ask("page_latency")
-    words = "Calls include back-off, attempts do not: what lies between is waiting. Dashed: slow."
+    words = (
+        "Calls include back-off, attempts do not. A call that a breaker stopped is short and made "
+        "no attempt."
+    )
     with panel("Tools: calls against attempts", words):
         figure = latency.quantiles_by_tool(frame, thresholds.SLOW_SECONDS)
         st.plotly_chart(figure, key="latency_tools")
-    with panel("Where a mean call's time goes"):
+    with panel("Where a mean call's time goes", "Back-off is waiting between attempts."):
         st.plotly_chart(latency.split_over_time(series, axis), key="latency_split")
-    with panel("By tool", "Exact quantiles over the window."):
+    with panel("By tool", "Exact quantiles over the window; ▲ = p99 slower than the line."):
         _table(view, frame)
     with panel("Slowest calls"):
         calls = view.ask("page_calls", kind="slow", args_hash=None, row_limit=25)

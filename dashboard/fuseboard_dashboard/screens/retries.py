@@ -40,7 +40,7 @@ def _body(view: View) -> None:
         st.plotly_chart(retries.amplification_over_time(series, axis), key="retry_amplification")
     by_tool = frame.groupby("tool", as_index=False)[list(_COUNTS)].sum()
     by_tool = by_tool.sort_values("retried", ascending=False, kind="stable")
-    with left, panel("First try against final", "The way between is what retries won."):
+    with left, panel("First try against final", "The line between is what retries won."):
         st.plotly_chart(retries.first_and_final(by_tool.head(12)), key="retry_first_final")
     with right, panel("What failed attempts were", "By their number within the call."):
         faults = view.ask("page_attempt_faults")
@@ -68,7 +68,7 @@ def _headline(total: pd.Series) -> list[markup.Stat]:
     over = retry is not None and retry > thresholds.RETRY_RATIO
     return [
         markup.Stat("retry-ratio", "Retry rate", theme.percent(retry), retry,
-                    f"max {thresholds.RETRY_RATIO:.0%}", "bad" if over else "",
+                    f"max {theme.limit(thresholds.RETRY_RATIO)}", "bad" if over else "",
                     hint="calls with at least one retry / calls that made an attempt"),
         markup.Stat("retried", "Retried calls", theme.count(total["retried"]), total["retried"],
                     f"of {theme.count(total['attempted'])} attempted"),

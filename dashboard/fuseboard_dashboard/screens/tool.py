@@ -16,7 +16,7 @@ from fuseboard_dashboard.view import View, panel
 
 _PICK: Final = "fb_pick"
 KINDS: Final = {"all": "Newest", "faults": "Faulty", "retried": "Retried", "slow": "Slowest"}
-RETRY_LINE: Final = (thresholds.RETRY_RATIO, f"{thresholds.RETRY_RATIO:.0%} line")
+RETRY_LINE: Final = (thresholds.RETRY_RATIO, f"{theme.limit(thresholds.RETRY_RATIO)} line")
 
 
 def page() -> None:
