@@ -1,0 +1,126 @@
+"""HC-29: attempt time-outs and total budgets, hard for coroutines, by thread for functions."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from typing import Any
+
+import pytest
+
+import fuseboard
+from fuseboard import (
+    AbandonedThreadsError,
+    AttemptTimeoutError,
+    BudgetExhaustedError,
+    ErrorClass,
+    Outcome,
+    Policy,
+    Retry,
+)
+from fuseboard.conventions import Layer, Origin
+from fuseboard.policy import timeout as timeouts
+
+
+async def test_async_timeout_is_hard_and_says_so(telemetry: Any) -> None:
+    @fuseboard.tool(policy=Policy(timeout=0.05))
+    async def hangs() -> None:
+        await asyncio.sleep(60)
+
+    with pytest.raises(AttemptTimeoutError, match=r"'hangs' did not answer within .* 0.05 s"):
+        await hangs()
+    call = telemetry.last
+    assert (call.outcome, call.layer) == (Outcome.ERROR, Layer.TIMEOUT)
+    assert ("timeout", "timed_out") in call.layer_actions
+    assert call.fault.verdict.error_class is ErrorClass.L3_TRANSIENT
+
+
+async def test_tools_own_timeout_error_is_the_tools(telemetry: Any) -> None:
+    error = TimeoutError("my own")
+
+    @fuseboard.tool(policy=Policy(timeout=30))
+    async def gives_up() -> None:
+        raise error
+
+    with pytest.raises(TimeoutError) as caught:
+        await gives_up()
+    assert caught.value is error
+    assert telemetry.last.layer is Layer.TOOL
+
+
+async def test_budget_cuts_the_attempt_short(telemetry: Any) -> None:
+    @fuseboard.tool(policy=Policy(budget=0.05, retry=Retry(), effects="none"))
+    async def hangs() -> None:
+        await asyncio.sleep(60)
+
+    with pytest.raises(BudgetExhaustedError):
+        await hangs()
+    call = telemetry.last
+    assert (call.outcome, call.layer) == (Outcome.ERROR, Layer.BUDGET)
+    assert call.fault.verdict.error_class is ErrorClass.L4_PERSISTENT
+    assert call.fault.verdict.origin is Origin.ORCHESTRATION
+    assert call.duration < 5
+
+
+def test_sync_timeout_leaves_the_thread_behind_and_ignores_its_late_result(
+    telemetry: Any,
+) -> None:
+    let_go = threading.Event()
+
+    @fuseboard.tool(policy=Policy(timeout=0.05))
+    def hangs() -> str:
+        let_go.wait(60)
+        return "late"
+
+    with pytest.raises(AttemptTimeoutError):
+        hangs()
+    assert timeouts.THREADS.count_abandoned() == 1
+    let_go.set()
+    wait_until(lambda: timeouts.THREADS.count_abandoned() == 0)
+    assert [call.outcome for call in telemetry.calls] == [Outcome.ERROR]
+
+
+def test_hc_29_abandoned_threads_are_bounded(
+    telemetry: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    let_go = threading.Event()
+    monkeypatch.setattr(timeouts.THREADS, "limit", 8)
+    before = threading.active_count()
+
+    @fuseboard.tool(policy=Policy(timeout=0.01))
+    def hangs() -> None:
+        let_go.wait(60)
+
+    try:
+        for _ in range(50):
+            with pytest.raises((AttemptTimeoutError, AbandonedThreadsError)):
+                hangs()
+        assert threading.active_count() - before <= 8
+    finally:
+        let_go.set()
+        wait_until(lambda: timeouts.THREADS.count_abandoned() == 0)
+    outcomes = [call.outcome for call in telemetry.calls]
+    assert outcomes == [Outcome.ERROR] * 8 + [Outcome.REJECTED] * 42
+    assert telemetry.last.layer is Layer.LIMIT
+    assert telemetry.last.fault.verdict.origin is Origin.ORCHESTRATION
+
+
+def test_sync_timeout_keeps_context_and_exception(telemetry: Any) -> None:
+    error = KeyError("x")
+
+    @fuseboard.tool(policy=Policy(timeout=30))
+    def breaks() -> None:
+        assert fuseboard.current_call() is not None
+        raise error
+
+    with pytest.raises(KeyError) as caught:
+        breaks()
+    assert caught.value is error
+
+
+def wait_until(condition: Any) -> None:
+    deadline = time.monotonic() + 10
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.002)
