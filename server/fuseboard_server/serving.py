@@ -7,9 +7,9 @@ import signal
 import socket
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
 import uvicorn
@@ -18,6 +18,7 @@ from fuseboard_server import presence
 from fuseboard_server.exits import CommandError, Exit
 from fuseboard_server.settings import DATA_FILE, ServeSettings
 from fuseboard_server.sockets import bind, port_of, url
+from fuseboard_server.stopping import stop_signals
 
 if TYPE_CHECKING:
     from fuseboard_alerts.evaluator import Evaluator
@@ -29,7 +30,7 @@ SHUTDOWN_SECONDS = 5
 
 
 def run(settings: ServeSettings) -> None:
-    """Serve until SIGINT or SIGTERM; return after everything accepted is stored.
+    """Serve until SIGINT, SIGTERM or the end of the terminal; return with everything stored.
 
     Raises:
         CommandError: If a port or the data file can't be had.
@@ -43,7 +44,8 @@ def run(settings: ServeSettings) -> None:
         )
         with _opened_store(settings) as store:
             _serve(settings, store, here, [ui, collector])
-    click.echo("fuseboard stopped; everything received is stored.")
+    with suppress(OSError):  # the terminal may be what ended
+        click.echo("fuseboard stopped; everything received is stored.")
 
 
 def _serve(
@@ -82,7 +84,7 @@ def _uvicorn_config(app: AsgiApp) -> uvicorn.Config:
 class _Server(uvicorn.Server):
     """Tells when it is ready."""
 
-    has_run = False
+    running: ClassVar[_Server | None] = None
 
     def __init__(self, config: uvicorn.Config, is_ready: Callable[[], None]) -> None:
         super().__init__(config)
@@ -90,7 +92,7 @@ class _Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start, then say so."""
-        type(self).has_run = True
+        type(self).running = self
         await super().startup(sockets)
         if self.started and not self.should_exit:
             self._is_ready()
@@ -162,15 +164,15 @@ def _stopping_quietly() -> Iterator[None]:
 
     uvicorn raises the signals that it caught once more after it has stopped, with the
     handlers that it found. These do nothing then, so that a stop that was asked for ends with
-    exit code 0 and no traceback.
+    exit code 0 and no traceback. It does not know SIGHUP.
     """
-    signals = (signal.SIGINT, signal.SIGTERM)
 
     def handle(_number: int, _frame: FrameType | None) -> None:
-        if not _Server.has_run:
+        if _Server.running is None:
             sys.exit(0)
+        _Server.running.should_exit = True
 
-    before = {number: signal.signal(number, handle) for number in signals}
+    before = {number: signal.signal(number, handle) for number in stop_signals()}
     try:
         yield
     finally:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+import sys
 import threading
 import urllib.error
 import urllib.request
@@ -149,8 +151,6 @@ def test_hc_38_the_same_request_from_many_clients_at_once(
 def test_a_client_that_hangs_up_leaves_the_server_well(
     store: Store, collector: str, spans: Any, exporter: Any
 ) -> None:
-    import socket
-
     host, port = collector.removeprefix("http://").split(":")
     with socket.create_connection((host, int(port)), timeout=10) as link:
         link.sendall(
@@ -158,3 +158,34 @@ def test_a_client_that_hangs_up_leaves_the_server_well(
             b"content-length: 1000\r\n\r\nhalf"
         )
     assert exporter(collector).export(spans) is SpanExportResult.SUCCESS
+
+
+def test_bodies_that_trickle_in_count_against_the_memory_for_bodies(
+    store: Store, collector: str, spans: Any, exporter: Any, monkeypatch: pytest.MonkeyPatch,
+    until: Callable[..., None],
+) -> None:  # fmt: skip
+    module = sys.modules["fuseboard_collector.receiver.routes"]  # a function hides its name
+    monkeypatch.setattr(module, "MAX_BYTES_IN_FLIGHT", 100_000)
+    host, port = collector.removeprefix("http://").split(":")
+    head = (
+        b"POST /v1/traces HTTP/1.1\r\nhost: x\r\ncontent-type: application/x-protobuf\r\n"
+        b"content-length: 1000000\r\n\r\n"
+    )
+    with socket.create_connection((host, int(port)), timeout=20) as slow:
+        slow.sendall(head + b"x" * 90_000)
+
+        def is_refused() -> bool:
+            request = urllib.request.Request(
+                f"{collector}/v1/traces", b"x" * 20_000,
+                {"content-type": "application/x-protobuf"},
+            )  # fmt: skip
+            try:
+                urllib.request.urlopen(request, timeout=10)
+            except urllib.error.HTTPError as error:
+                with error:
+                    return error.code == 503
+            return False
+
+        until(is_refused, "a refusal while a slow client fills the memory")
+        assert exporter(collector).export(spans) is SpanExportResult.SUCCESS, "a small one fits"
+    until(lambda: not is_refused(), "room again once the slow client has gone")

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pyarrow as pa
+import pytest
 
 from fuseboard_collector.store import (
     Attempt,
@@ -108,5 +109,35 @@ def test_without_retention_nothing_goes(make_store: Callable[..., Store]) -> Non
     fill(store, clock.now - 4000 * DAY)
     store.apply_retention()
     clock.now += timedelta(hours=2)
+    fill(store, clock.now)
+    assert store.query("export_calls", {"since": None, "until": None}).num_rows == 2
+
+
+def test_a_retention_beyond_the_calendar_keeps_everything(
+    make_store: Callable[..., Store],
+) -> None:
+    clock = FakeClock()
+    store = make_store(clock=clock, retention_days=1e12)
+    store.apply_retention()
+    clock.now += timedelta(hours=2)
+    for _ in range(3):
+        fill(store, clock.now - 4000 * DAY)
+    assert store.query("export_calls", {"since": None, "until": None}).num_rows == 3
+
+
+def test_maintenance_that_fails_does_not_end_storing(
+    make_store: Callable[..., Store], monkeypatch: pytest.MonkeyPatch, until: Callable[..., None]
+) -> None:
+    clock = FakeClock()
+    store = make_store(clock=clock, retention_days=30)
+    failures: list[int] = []
+
+    def fail() -> None:
+        failures.append(1)
+        raise RuntimeError("oh")
+
+    monkeypatch.setattr(store._retention, "due", fail)
+    fill(store, clock.now)
+    until(lambda: failures, "a failure")
     fill(store, clock.now)
     assert store.query("export_calls", {"since": None, "until": None}).num_rows == 2

@@ -219,6 +219,16 @@ def test_small_tables_are_inserted_by_name(store: Store, export: Rows) -> None:
     assert row["resolved_at"] is None
 
 
+def test_a_command_that_takes_too_long_is_an_error_of_the_store(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fuseboard_collector.store.store._COMMAND_TIMEOUT", 0.05)
+    go_on = threading.Event()
+    with pytest.raises(StoreBusyError, match="did not come to it"):
+        store._command(lambda _connection: go_on.wait(20) and None)
+    go_on.set()
+
+
 def test_insert_names_the_tables_that_there_are(store: Store) -> None:
     with pytest.raises(StoreError, match=r"no table 'meta; DROP TABLE meta'.*tool_calls"):
         store.insert("meta; DROP TABLE meta", pa.table({"a": [1]}))

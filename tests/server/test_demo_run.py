@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
+import pty
 import signal
 import socket
 import subprocess
+import sys
+import termios
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable
@@ -139,6 +143,30 @@ def test_sigterm_while_it_starts_leaves_nothing(start: Callable[..., Any], tmp_p
     family = descendants(running.pid)
     assert running.end(signal.SIGTERM, seconds=40) == 0
     assert not [pid for pid in family if is_running(pid)]
+
+
+def test_a_terminal_that_is_closed_ends_everything(tmp_path: Path) -> None:
+    """As `make run` sees it: the demo below a shell in the terminal's foreground."""
+    mine, its = pty.openpty()
+    command = f"{sys.executable} -m fuseboard_server demo {' '.join(HURRY)}; true"
+    shell = subprocess.Popen(
+        ["/bin/sh", "-c", command],
+        stdin=its, stdout=its, stderr=its, start_new_session=True, cwd=tmp_path,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+    )  # fmt: skip
+    os.close(its)
+    seen = b""
+    try:
+        while b"All is well" not in seen:
+            seen += os.read(mine, 10_000)
+        family = descendants(shell.pid)
+        assert len(family) >= 4
+    finally:
+        os.close(mine)
+    shell.wait(40)
+    wait(lambda: not [pid for pid in family if is_running(pid)], 40, "the end of every process")
+    assert not list(tmp_path.glob("fuseboard-demo-*")), "its own folder is removed"
 
 
 def test_the_end_of_one_process_ends_the_demo(start: Callable[..., Any], tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ def status(url: str, **headers: str) -> int:
         return error.code
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_it_says_where_it_is_and_ends_cleanly(
     serve: Callable[..., Any], number: signal.Signals
 ) -> None:

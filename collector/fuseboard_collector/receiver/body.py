@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Callable
 from enum import Enum
 
 from starlette.requests import ClientDisconnect, Request
@@ -56,8 +57,21 @@ def is_compressed(request: Request) -> bool:
     raise UnsupportedError(f"content encoding {given[:100]!r} is not supported: send gzip or none")
 
 
-async def read(request: Request, limit: int = MAX_BODY) -> bytes:
+def _nobody_counts(_size: int) -> None:
+    """Take note of nothing."""
+
+
+async def read(
+    request: Request,
+    limit: int = MAX_BODY,
+    count: Callable[[int], None] = _nobody_counts,
+) -> bytes:
     """Read a body, but never more than ``limit`` bytes of it.
+
+    Args:
+        request: Whose body.
+        limit: Bytes.
+        count: Told the size of each piece before it is kept; may raise to stop.
 
     Raises:
         TooLargeError: If it is, or says that it is, larger.
@@ -73,6 +87,7 @@ async def read(request: Request, limit: int = MAX_BODY) -> bytes:
             size += len(chunk)
             if size > limit:
                 raise TooLargeError(_over(limit))
+            count(len(chunk))
             chunks.append(chunk)
     except ClientDisconnect:
         raise MalformedError("the client hung up in the middle of the body") from None

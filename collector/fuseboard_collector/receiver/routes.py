@@ -76,12 +76,18 @@ class Receiver:
         compressed: bool,
         take: Callable[[Encoding, bytes], Taken],
     ) -> Counter[str]:
-        if self._bytes_in_flight > MAX_BYTES_IN_FLIGHT:
-            raise OverloadedError("too many requests are being decoded")
-        body = await read(request)
-        self._bytes_in_flight += len(body)
-        self._stats.add("received_bytes", len(body))
+        share = 0
+
+        def count(size: int) -> None:
+            nonlocal share
+            if self._bytes_in_flight + size > MAX_BYTES_IN_FLIGHT:
+                raise OverloadedError("too many requests are being read and decoded")
+            self._bytes_in_flight += size
+            share += size
+
         try:
+            body = await read(request, count=count)
+            self._stats.add("received_bytes", len(body))
             done, rejected = await asyncio.to_thread(self._take, encoding, compressed, body, take)
             if done is not None:
                 await asyncio.wrap_future(done)
@@ -89,7 +95,7 @@ class Receiver:
             # Busy, not open or broken: the data is good and the client should keep it.
             raise OverloadedError(str(error)) from error
         finally:
-            self._bytes_in_flight -= len(body)
+            self._bytes_in_flight -= share
         return rejected
 
     def _take(

@@ -110,8 +110,10 @@ class Database:
                 for cursor in self._cursors:
                     cursor.interrupt()
                 self._idle.wait(0.05)
-        self._connection.close()
-        _release(self.path)
+        try:
+            self._connection.close()
+        finally:
+            _release(self.path)
 
 
 _open_paths: set[Path] = set()

@@ -32,7 +32,10 @@ class Retention:
         if self._days is None:
             return None
         now = datetime.fromtimestamp(self._clock.time_ns() / 1e9, UTC).replace(tzinfo=None)
-        return now - timedelta(days=self._days)
+        try:
+            return now - timedelta(days=self._days)
+        except OverflowError:
+            return None  # before the calendar's first day there is nothing to delete
 
     def due(self) -> datetime | None:
         """Return the cut-off if a deletion is due now, and put off the next one by an hour."""

@@ -166,7 +166,12 @@ class Store:
     def _command(self, run: Callable[[Connection], None]) -> None:
         command = Command(run)
         self._writer.submit(command)
-        command.done.result(_COMMAND_TIMEOUT)
+        try:
+            command.done.result(_COMMAND_TIMEOUT)
+        except TimeoutError:
+            raise StoreBusyError(
+                f"the store did not come to it within {_COMMAND_TIMEOUT:g} s; it may still"
+            ) from None
 
     # --- state ---------------------------------------------------------------------------
     def size_bytes(self) -> int:

@@ -205,14 +205,27 @@ class Writer:
                 self._process(group)
             elif self._stopping:
                 break
-            if self._session is not None and (command := self._maintenance()) is not None:
-                self._process([command])
+            if self._session is not None:
+                self._maintain()
         self._refuse_queued(StoreError("the store is closed"))
         self._close_session()
 
+    def _maintain(self) -> None:
+        try:
+            command = self._maintenance()
+        except Exception:
+            # This thread's end would be the end of all storing.
+            logger.exception("maintenance of the store failed")
+            return
+        if command is not None:
+            self._process([command])
+
     def _open_again(self) -> None:
         self._session, self._broken = None, False
-        self._close_session()
+        try:
+            self._close_session()
+        except Exception:
+            logger.exception("the broken store could not be closed")
         while not self._stopping:
             try:
                 self._session = self._open_session()

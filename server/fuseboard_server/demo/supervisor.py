@@ -9,7 +9,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -20,6 +20,7 @@ from fuseboard_server.demo.plan import Plan
 from fuseboard_server.demo.processes import start, stop
 from fuseboard_server.demo.scenario import DEFAULT_SCENARIO, Note, load
 from fuseboard_server.exits import CommandError
+from fuseboard_server.stopping import stop_signals
 
 START_SECONDS = 60.0
 """How long a process of the demo may take to get ready."""
@@ -57,7 +58,7 @@ class StopRequestedError(Exception):
 
 
 def run(settings: DemoSettings, say: Say) -> None:
-    """Run the demo until SIGINT, SIGTERM or the end of its duration.
+    """Run the demo until SIGINT, SIGTERM, the end of the terminal or of its duration.
 
     Raises:
         CommandError: If one of its processes can't start, or ends by itself.
@@ -68,10 +69,15 @@ def run(settings: DemoSettings, say: Say) -> None:
         try:
             _run(settings, say, notes, stack)
         except StopRequestedError:
-            say("\nstopping the demo ...")
+            _say_last(say, "\nstopping the demo ...")
         finally:
             _ignore_signals()
-    say("the demo has stopped; no process is left.")
+    _say_last(say, "the demo has stopped; no process is left.")
+
+
+def _say_last(say: Say, text: str) -> None:
+    with suppress(OSError):  # the terminal may be what ended
+        say(text)
 
 
 def _run(settings: DemoSettings, say: Say, notes: Sequence[Note], stack: ExitStack) -> None:
@@ -140,8 +146,7 @@ def _signals_as_exceptions() -> Iterator[None]:
         _ignore_signals()
         raise StopRequestedError
 
-    numbers = (signal.SIGINT, signal.SIGTERM)
-    before = {number: signal.signal(number, raise_stopped) for number in numbers}
+    before = {number: signal.signal(number, raise_stopped) for number in stop_signals()}
     try:
         yield
     finally:
@@ -151,7 +156,7 @@ def _signals_as_exceptions() -> Iterator[None]:
 
 def _ignore_signals() -> None:
     """From the first request to stop on, an impatient second one must not leave processes."""
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in stop_signals():
         signal.signal(number, signal.SIG_IGN)
 
 
