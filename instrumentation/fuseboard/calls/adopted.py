@@ -58,6 +58,7 @@ def follow(run: GuardedRun, value: Any) -> Any:
         followed = _follow_async(run, value)
     else:
         followed = _follow_coroutine(run, value)
+    followed.__name__, followed.__qualname__ = value.__name__, value.__qualname__
     # One that is never started and dropped runs no code of its own that could say so.
     weakref.finalize(followed, run.left).atexit = False
     return followed

@@ -424,7 +424,10 @@ class GuardedRun:
 
     def _make_key(self, make: Callable[[Mapping[str, object]], str]) -> None:
         try:
-            self.call.idempotency_key = str(make(self.tool.bind(self.args, self.kwargs)))
+            key: object = make(self.tool.bind(self.args, self.kwargs))
+            # No key, not the key "None": a server would take all such calls for one.
+            if key is not None and key != "":
+                self.call.idempotency_key = str(key)
         except Exception as fault:
             guard.swallow("making an idempotency key", fault)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
@@ -13,6 +12,8 @@ from fuseboard.conventions import Confidence, Effects, ErrorClass, ResultSource
 from fuseboard.errors import ConfigurationError
 
 MAX_ATTEMPTS: Final = 100
+MAX_SECONDS: Final = 1e9
+"""About 32 years; a bound because no clock can wait for 1e300 s."""
 
 
 class _NoValue:
@@ -51,8 +52,8 @@ class Retry:
 
     def __post_init__(self) -> None:
         _check_int("Retry", "attempts", self.attempts, 1, MAX_ATTEMPTS)
-        _check_number("Retry", "wait_initial", self.wait_initial, 0)
-        _check_number("Retry", "wait_max", self.wait_max, 0)
+        _check_number("Retry", "wait_initial", self.wait_initial, 0, MAX_SECONDS)
+        _check_number("Retry", "wait_max", self.wait_max, 0, MAX_SECONDS)
         _check_positive("Retry", "budget", self.budget)
         _check_bool("Retry", "semantic", self.semantic)
         if self.wait_max < self.wait_initial:
@@ -258,21 +259,23 @@ def _as_fallback(given: object) -> Fallback:
     )
 
 
-def _check_number(owner: str, name: str, value: object, low: float, high: float = math.inf) -> None:
+def _check_number(owner: str, name: str, value: object, low: float, high: float) -> None:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not is_number or not math.isfinite(value) or not low <= value <= high:  # type: ignore[arg-type,operator]
-        limits = f"of at least {low:g}" if high == math.inf else f"from {low:g} to {high:g}"
-        raise ConfigurationError(f"{owner}({name}={value!r}): must be a finite number {limits}")
+    if not is_number or not low <= value <= high:  # type: ignore[operator]
+        raise ConfigurationError(
+            f"{owner}({name}={value!r}): must be a number from {low:g} to {high:g}"
+        )
 
 
 def _check_positive(owner: str, name: str, value: object, *, is_optional: bool = True) -> None:
     if value is None and is_optional:
         return
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not is_number or not math.isfinite(value) or value <= 0:  # type: ignore[arg-type,operator]
+    if not is_number or not 0 < value <= MAX_SECONDS:  # type: ignore[operator]
         suffix = ", or None" if is_optional else ""
         raise ConfigurationError(
-            f"{owner}({name}={value!r}): must be a finite number of seconds above 0{suffix}"
+            f"{owner}({name}={value!r}): must be a number of seconds above 0{suffix}, "
+            f"at most {MAX_SECONDS:g}"
         )
 
 

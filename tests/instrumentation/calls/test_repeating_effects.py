@@ -133,3 +133,19 @@ def test_key_made_from_the_arguments(telemetry: Any) -> None:
 
     order(7)
     assert seen == ["order-7:1"]
+
+
+@pytest.mark.parametrize("nothing", [None, ""])
+def test_a_key_that_is_none_is_no_key(telemetry: Any, nothing: Any) -> None:
+    keys: list[str] = []
+
+    @fuseboard.tool(policy=Policy(idempotency_key=lambda arguments: nothing))
+    def order(number: int) -> None:
+        current = fuseboard.current_call()
+        assert current is not None
+        keys.append(current.idempotency_key)
+
+    order(1)
+    order(2)
+    assert len(set(keys)) == 2, "a server would take both orders for one"
+    assert all(len(key) > 8 for key in keys)

@@ -409,6 +409,7 @@ async def test_coroutine_returned_by_a_plain_function_is_followed(telemetry: Any
 
     pending = fuseboard.wrap(lambda: work(), name="work")()
     assert inspect.iscoroutine(pending)
+    assert (pending.__name__, pending.__qualname__.endswith("<locals>.work")) == ("work", True)
     assert telemetry.calls == []
     assert await pending == {"ok": False}
     assert telemetry.last.outcome is Outcome.ERROR
