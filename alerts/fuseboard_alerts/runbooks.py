@@ -29,4 +29,4 @@ def runbook(name: str) -> str | None:
 
 def _folders() -> tuple[Traversable, ...]:
     # A wheel carries the pages inside the package, a checkout beside it.
-    return files(__package__).joinpath("runbooks"), Path(__file__).parents[1] / "runbooks"
+    return files(__package__).joinpath("runbook_pages"), Path(__file__).parents[1] / "runbooks"

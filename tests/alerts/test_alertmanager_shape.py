@@ -14,7 +14,7 @@ from made_calls import at
 from receivers import Posts
 
 from fuseboard_alerts.catalogue import CATALOGUE
-from fuseboard_alerts.notifiers.message import Change, Wording, fingerprint, messages
+from fuseboard_alerts.notifiers.message import Change, Wording, fingerprint, messages, timestamp
 from fuseboard_alerts.state import Instance, State
 
 RETRY = next(rule for rule in CATALOGUE if rule.name == "ToolCallRetryRateHigh")
@@ -65,6 +65,11 @@ def test_alertmanager_sends_what_we_send(
     assert {key: theirs[key] for key in same} == {key: ours[key] for key in same}
     for key in ("status", "labels", "annotations", "fingerprint", "endsAt"):
         assert theirs["alerts"][0][key] == ours["alerts"][0][key], key
+
+
+def test_an_alert_starts_when_it_fires_as_prometheus_has_it() -> None:
+    (ours,) = messages([change()], Wording())
+    assert ours["alerts"][0]["startsAt"] == timestamp(at(60))
 
 
 def test_one_message_per_alert_name_and_state() -> None:

@@ -90,7 +90,8 @@ def _alert(change: Change, wording: Wording) -> Message:
         "status": _status(change.state),
         "labels": change.labels,
         "annotations": _annotations(change, wording),
-        "startsAt": timestamp(change.instance.active_at),
+        # As Prometheus does: the alert starts when it fires, not when its condition began.
+        "startsAt": timestamp(change.instance.fired_at or change.instance.active_at),
         "endsAt": timestamp(change.at) if change.state is State.RESOLVED else NEVER,
         "generatorURL": wording.external_url,
         "fingerprint": mark,

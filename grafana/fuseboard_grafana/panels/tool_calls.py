@@ -141,7 +141,8 @@ def latency_timeseries() -> Json:
     )
     buckets = _rate("le", series(f"{METRIC_CALL_DURATION}_bucket"))
     queries = [
-        Query(f"histogram_quantile({quantile:g}, {buckets})", name, exemplars=name == "p99")
+        # Without calls the quantile is NaN; the comparison leaves a gap instead.
+        Query(f"histogram_quantile({quantile:g}, {buckets}) >= 0", name, exemplars=name == "p99")
         for quantile, name in ((0.5, "p50"), (0.95, "p95"), (0.99, "p99"))
     ]
     return timeseries(frame, queries)
@@ -205,6 +206,7 @@ def degraded_share_timeseries() -> Json:
         "or was rejected, over all calls that the caller let finish.",
         RATIO,
         step=RATIO_STEP,
+        width=24,
     )
     share = _share(
         "tool, region",
