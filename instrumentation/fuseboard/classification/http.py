@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from fuseboard.classification.bodies import codes_in, codes_in_response
-from fuseboard.classification.inspecting import probe
+from fuseboard.classification.inspecting import is_a, probe
 from fuseboard.classification.retry_after import retry_after_of
 from fuseboard.classification.verdicts import (
     access_fault,
@@ -90,6 +90,8 @@ def classify_http(error: BaseException, now: float) -> Verdict | None:
     Returns:
         A verdict, or None if the exception carries none of these.
     """
+    if is_a(error, SystemExit):
+        return None  # its code is the process's
     status = status_of(error)
     slug = slug_of(error)
     if status is not None and status >= 400:

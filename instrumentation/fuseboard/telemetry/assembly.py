@@ -18,7 +18,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from fuseboard import conventions as c
 from fuseboard.runtime import Runtime
 from fuseboard.telemetry.capture import Capture
-from fuseboard.telemetry.encoding import Encoder
+from fuseboard.telemetry.encoding import Encoder, clean_resource
 from fuseboard.telemetry.logs import EventLog
 from fuseboard.telemetry.losses import Losses, Signal
 from fuseboard.telemetry.metrics import Metrics
@@ -252,8 +252,8 @@ def _resource(
     attributes = {key: name(value) for key, value in chosen.items() if value}
     theirs = getattr(foreign, "resource", None)
     if isinstance(theirs, Resource):
-        return theirs.merge(Resource(attributes))
-    return Resource.create(attributes)
+        return clean_resource(theirs.merge(Resource(attributes)))
+    return clean_resource(Resource.create(attributes))
 
 
 def _instance_id(resource: Resource) -> str:

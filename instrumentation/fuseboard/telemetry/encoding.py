@@ -73,7 +73,7 @@ class Encoder:
         return bytes(request.SerializeToString())
 
     def _clean_span(self, span: ReadableSpan) -> ReadableSpan:
-        resource = self._once(span.resource, _clean_resource)
+        resource = self._once(span.resource, clean_resource)
         scope = self._once(span.instrumentation_scope, _clean_scope)
         if resource is span.resource and scope is span.instrumentation_scope and _is_fine(span):
             return span
@@ -156,7 +156,8 @@ def _cleaned_span(
     )
 
 
-def _clean_resource(resource: Resource) -> Resource:
+def clean_resource(resource: Resource) -> Resource:
+    """Return a resource that OTLP can carry: bytes of the environment need not be UTF-8."""
     if _are_clean(resource.attributes):
         return resource
     return Resource(_cleaned(resource.attributes) or {}, resource.schema_url)

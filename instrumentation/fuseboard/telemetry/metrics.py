@@ -27,6 +27,9 @@ from fuseboard.telemetry.labels import MAX_REGIONS, MAX_TOOLS, BoundedLabel
 from fuseboard.telemetry.losses import Losses
 
 SECONDS_BETWEEN_EXEMPLARS: Final = 1.0
+SERIES_PER_TOOL: Final = 95
+"""Most series of one tool in one region, its breakers apart; of a breaker there are 16."""
+SERIES_PER_BREAKER: Final = 16
 _TOOL: Final = ("tool", "region")
 _USED: Final = frozenset({Outcome.OK, Outcome.PARTIAL})
 _ATTEMPTED: Final = (

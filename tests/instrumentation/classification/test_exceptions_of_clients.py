@@ -363,3 +363,9 @@ def test_no_client_is_imported_by_the_shim() -> None:
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert done.stdout.strip() == "[]", done.stderr
+
+
+@pytest.mark.parametrize("code", [1, 404, 429, 503])
+def test_exit_code_is_no_http_status(code: int) -> None:
+    verdict = judge(SystemExit(code))
+    assert (verdict.classifier_id, verdict.http_status) == ("system_exit_matcher", None)

@@ -87,3 +87,23 @@ def test_the_identity_of_the_process_is_the_last_word() -> None:
         ("service.instance.id", "ours"),
         ("service.name", "app"),
     ]
+
+
+def test_hc_11_bytes_in_the_environment_that_are_no_text_cost_nothing(
+    run_script: Any, collector: Any
+) -> None:
+    done = run_script(
+        f"""
+import handmade_calls as handmade
+from fuseboard import setup
+setup.init(endpoint={collector.url!r})
+handmade.succeed()
+assert setup.flush(20)
+""",
+        OTEL_RESOURCE_ATTRIBUTES="team=half \udcff",
+        FUSEBOARD_SERVICE="half \udcff",
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    for group in (*collector.resource_spans(), *collector.resource_logs()):
+        resource = {a.key: a.value.string_value for a in group.resource.attributes}
+        assert (resource["team"], resource["service.name"]) == ("half \ufffd", "half \ufffd")

@@ -27,6 +27,7 @@ from fuseboard.conventions import (
 from fuseboard.errors import ConfigurationError
 from fuseboard.record import BreakerStatus, BreakerTransition, ToolInfo
 from fuseboard.runtime import RUNTIME
+from fuseboard.telemetry.metrics import SERIES_PER_BREAKER, SERIES_PER_TOOL
 
 Labels = dict[str, str]
 HERE = {"tool": "search", "region": "eu-west"}
@@ -248,6 +249,35 @@ def test_hc_49_invented_names_messages_and_ids_make_no_series(
         registry, "fuseboard_tool_calls_total", **other, outcome="error", error_class="L3_transient"
     )
     assert errors == 10_000
+
+
+def test_hc_49_series_are_bounded_by_what_is_registered(
+    start: Any, registry: CollectorRegistry
+) -> None:
+    def count() -> int:
+        return sum(len(family.samples) for family in registry.collect())
+
+    def use(tool: ToolInfo) -> None:
+        for outcome in Outcome:
+            call = handmade.start(tool=tool, region="eu-west")
+            for problem in (handmade.fault(), None):
+                handmade.attempt(call, problem).cost = 0.1
+            actions = list(LAYER_ACTIONS)
+            handmade.end(call, outcome=outcome, fault=handmade.fault(), layer_actions=actions)
+
+    start(region="eu-west")
+    constant = count()
+    registered = [ToolInfo(f"tool-{number}") for number in range(5)]
+    for tool in registered:
+        RUNTIME.register(tool)
+        use(tool)
+    assert count() == constant + len(registered) * SERIES_PER_TOOL
+    for number in range(1000):
+        use(ToolInfo(f"invented-{number}"))
+    assert count() == constant + (len(registered) + 1) * SERIES_PER_TOOL
+    before = count()
+    RUNTIME.telemetry.breaker_created(status(tool="tool-0"))
+    assert count() == before + SERIES_PER_BREAKER
 
 
 def test_hc_49_a_scrape_counts_no_overflow(start: Any, registry: CollectorRegistry) -> None:
