@@ -2,80 +2,20 @@
 
 from __future__ import annotations
 
-import json
-import socket
 import subprocess
-import sys
-import time
-import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, sync_playwright
+from tests.processes import FUSEBOARD, Server, free_port
 
-FUSEBOARD = Path(sys.executable).parent / "fuseboard"
 DEMO_SECONDS = 70
 CHROMIUM_OPTIONS = [
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
 ]  # fmt: skip
-
-
-def free_port() -> int:
-    """Return a port that was free a moment ago."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-@dataclass(frozen=True)
-class Board:
-    """A served data folder."""
-
-    ui_url: str
-    otlp_url: str
-
-    def export(self, kind: str) -> list[dict[str, Any]]:
-        """Return what ``fuseboard export`` says, the independent view of the same data."""
-        done = subprocess.run(
-            [str(FUSEBOARD), "export", kind, "--collector", self.otlp_url, "--format", "jsonl"],
-            capture_output=True, text=True, timeout=120, check=True,
-        )  # fmt: skip
-        return [json.loads(line) for line in done.stdout.splitlines()]
-
-
-def serve(data: Path, log: Path) -> Iterator[Board]:
-    """Serve a data folder until the fixture ends."""
-    ui_port, otlp_port = free_port(), free_port()
-    with log.open("wb") as output:
-        process = subprocess.Popen(
-            [str(FUSEBOARD), "serve", "--data", str(data), "--ui-port", str(ui_port),
-             "--otlp-http-port", str(otlp_port)],
-            stdout=output, stderr=output,
-        )  # fmt: skip
-    try:
-        board = Board(f"http://127.0.0.1:{ui_port}", f"http://127.0.0.1:{otlp_port}")
-        wait_for_ready(board, process, log)
-        yield board
-    finally:
-        process.terminate()
-        process.wait(timeout=30)
-
-
-def wait_for_ready(board: Board, process: subprocess.Popen[bytes], log: Path) -> None:
-    """Wait until the server answers."""
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
-        assert process.poll() is None, log.read_text()
-        try:
-            with urllib.request.urlopen(f"{board.otlp_url}/readyz", timeout=2):
-                return
-        except OSError:
-            time.sleep(0.1)
-    pytest.fail(f"the server is not ready: {log.read_text()}")
 
 
 @pytest.fixture(scope="session")
@@ -92,16 +32,20 @@ def demo_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def board(demo_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Board]:
+def board(demo_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """Serve the demo's data, at rest."""
-    yield from serve(demo_data, tmp_path_factory.mktemp("log") / "serve.log")
+    server = Server(demo_data, tmp_path_factory.mktemp("log") / "serve.log")
+    yield server.start()
+    server.end()
 
 
 @pytest.fixture(scope="session")
-def empty_board(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Board]:
+def empty_board(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """Serve a new data folder."""
     folder = tmp_path_factory.mktemp("empty")
-    yield from serve(folder / "data", folder / "serve.log")
+    server = Server(folder / "data", folder / "serve.log")
+    yield server.start()
+    server.end()
 
 
 @pytest.fixture(scope="module")

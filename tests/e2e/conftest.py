@@ -1,112 +1,19 @@
-"""Real processes: the server as users start it, and a proxy that can hurt what passes."""
+"""Servers that may be restarted, agents of their own, and a proxy that can hurt what passes."""
 
 from __future__ import annotations
 
 import http.client
-import json
 import os
-import signal
-import socket
 import subprocess
 import sys
 import threading
-import time
-import urllib.request
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
 
 import pytest
-
-FUSEBOARD = Path(sys.executable).parent / "fuseboard"
-
-
-def free_port() -> int:
-    """Return a port that was free a moment ago."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def wait_until(condition: Callable[[], bool], *, seconds: float, what: str) -> None:
-    """Poll until the condition holds, or fail naming what did not happen."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > deadline:
-            pytest.fail(f"{what} did not happen within {seconds} s")
-        time.sleep(0.05)
-
-
-@dataclass
-class Server:
-    """One ``fuseboard serve`` on fixed ports and a fixed data folder; may be restarted."""
-
-    data: Path
-    log: Path
-    options: tuple[str, ...] = ()
-    ui_port: int = field(default_factory=free_port)
-    otlp_port: int = field(default_factory=free_port)
-    process: subprocess.Popen[bytes] | None = None
-
-    @property
-    def otlp_url(self) -> str:
-        return f"http://127.0.0.1:{self.otlp_port}"
-
-    @property
-    def ui_url(self) -> str:
-        return f"http://127.0.0.1:{self.ui_port}"
-
-    def start(self) -> Server:
-        command = [
-            str(FUSEBOARD), "serve", "--data", str(self.data),
-            "--ui-port", str(self.ui_port), "--otlp-http-port", str(self.otlp_port),
-            *self.options,
-        ]  # fmt: skip
-        with self.log.open("ab") as log:
-            self.process = subprocess.Popen(command, stdout=log, stderr=log)
-        wait_until(self.is_ready, seconds=60, what=f"readiness ({self.log.read_text()[-2000:]})")
-        return self
-
-    def is_ready(self) -> bool:
-        assert self.process is not None
-        assert self.process.poll() is None, self.log.read_text()[-4000:]
-        try:
-            with urllib.request.urlopen(f"{self.otlp_url}/readyz", timeout=2) as answer:
-                return bool(answer.status == 200)
-        except OSError:
-            return False
-
-    def kill(self) -> None:
-        assert self.process is not None
-        self.process.send_signal(signal.SIGKILL)
-        self.process.wait(timeout=10)
-
-    def stop(self) -> int:
-        """Stop as Ctrl-C does and return the exit code."""
-        assert self.process is not None
-        if self.process.poll() is None:
-            self.process.send_signal(signal.SIGINT)
-        return self.process.wait(timeout=30)
-
-    def export(self, kind: str, *more: str) -> list[dict[str, Any]]:
-        """Return the records of ``fuseboard export`` from the running server."""
-        return export_records(kind, "--collector", self.otlp_url, *more)
-
-    def export_at_rest(self, kind: str) -> list[dict[str, Any]]:
-        """Return the records of ``fuseboard export`` from the data folder."""
-        return export_records(kind, "--data", str(self.data))
-
-
-def export_records(kind: str, *options: str) -> list[dict[str, Any]]:
-    """Run ``fuseboard export`` and return its JSON lines."""
-    done = subprocess.run(
-        [str(FUSEBOARD), "export", kind, "--format", "jsonl", *options],
-        capture_output=True, text=True, timeout=120, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    return [json.loads(line) for line in done.stdout.splitlines()]
+from tests.processes import Server
 
 
 @pytest.fixture
@@ -124,9 +31,7 @@ def make_server(tmp_path: Path) -> Iterator[Callable[..., Server]]:
 
     yield make
     for server in servers:
-        if server.process is not None and server.process.poll() is None:
-            server.process.kill()
-            server.process.wait(timeout=10)
+        server.end()
 
 
 @dataclass

@@ -11,13 +11,6 @@ import pytest
 pytestmark = pytest.mark.e2e
 
 
-def assert_each_call_once(server: Any, total: int) -> None:
-    calls = server.export("calls")
-    assert len(calls) == total
-    assert len({(call["trace_id"], call["span_id"]) for call in calls}) == total
-    assert {call["outcome"] for call in calls} == {"ok"}
-
-
 def test_a_server_down_for_20_seconds_loses_nothing(
     make_server: Callable[..., Any], run_agent: Callable[..., Any]
 ) -> None:
@@ -31,7 +24,7 @@ def test_a_server_down_for_20_seconds_loses_nothing(
     server.start()
     out, err = agent.communicate(timeout=150)
     assert agent.returncode == 0, out + err
-    assert_each_call_once(server, 600)
+    server.assert_each_call_once(600)
 
 
 def test_a_server_killed_between_commit_and_acknowledgement_doubles_nothing(
@@ -61,7 +54,7 @@ def test_a_server_killed_between_commit_and_acknowledgement_doubles_nothing(
     server.start()
     out, err = agent.communicate(timeout=150)
     assert agent.returncode == 0, out + err
-    assert_each_call_once(server, 400)
+    server.assert_each_call_once(400)
 
 
 def test_a_call_is_on_record_when_the_agent_ends_right_after_it(
@@ -71,4 +64,4 @@ def test_a_call_is_on_record_when_the_agent_ends_right_after_it(
     agent = run_agent("steady_agent.py", "1", "1000", server.otlp_url)
     out, err = agent.communicate(timeout=60)
     assert agent.returncode == 0, out + err
-    assert_each_call_once(server, 1)
+    server.assert_each_call_once(1)
