@@ -20,10 +20,12 @@ def snippet(otlp_endpoint: str) -> str:
     Args:
         otlp_endpoint: Base URL of this server's receiver; named only where it isn't the default.
     """
-    endpoint = "" if otlp_endpoint == _DEFAULT_ENDPOINT else f', endpoint="{otlp_endpoint}"'
+    settings = 'service="my-agent", region="us-east"'
+    if otlp_endpoint != _DEFAULT_ENDPOINT:
+        settings = f'\n    {settings},\n    endpoint="{otlp_endpoint}",\n'
     return (
         "import fuseboard\n\n"
-        f'fuseboard.init(service="my-agent", region="us-east"{endpoint})\n\n\n'
+        f"fuseboard.init({settings})\n\n\n"
         "@fuseboard.tool\n"
         "def get_weather(city: str) -> dict:\n"
         "    return weather_api(city)   # your code, unchanged\n"

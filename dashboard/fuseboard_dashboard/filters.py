@@ -30,7 +30,7 @@ MAX_CHOICES: Final = 50
 """Most values of one filter: a link can't grow without bound."""
 
 RANGE, TO, TOOL, CLASS, REGION = "range", "to", "tool", "class", "region"
-PAGE_PARAMETERS: Final = ("hash", "kind")
+PAGE_PARAMETERS: Final = ("hash",)
 """Parameters of single pages, left alone here."""
 
 _STEPS: Final = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600)

@@ -70,7 +70,7 @@ def test_good_values_beside_bad_ones_are_kept() -> None:
 
 
 def test_parameters_of_single_pages_are_no_strangers() -> None:
-    assert parse({"hash": ["v1:aa"], "kind": ["slow"]}, KNOWN) == (Filters(), [])
+    assert parse({"hash": ["v1:aa"]}, KNOWN) == (Filters(), [])
 
 
 def test_a_store_that_is_away_accepts_any_name() -> None:

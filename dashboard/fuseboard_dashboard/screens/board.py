@@ -69,8 +69,8 @@ def _headline(view: View, found: Sequence[Fuse]) -> list[markup.Stat]:
 
 def _fuses(view: View, found: Sequence[Fuse]) -> None:
     troubled = sum(fuse.level in ("tripped", "failing", "strained") for fuse in found)
-    words = f"{len(found)} fuses, {troubled} in trouble, worst first."
-    words += " One fuse is one tool in one region; bars: calls over the window, red: errors."
+    words = f"{len(found)} fuses (one tool in one region each), {troubled} in trouble, worst first."
+    words += " Red bars: errors."
     wanted = ""
     left, right = st.columns([3, 1], vertical_alignment="bottom")
     left.html(markup.section("Fuses", words))
