@@ -33,10 +33,12 @@ class CurrentCall:
     Since 0.1.
     """
 
-    __slots__ = ("_record",)
+    __slots__ = ("_number", "_record")
 
     def __init__(self, record: CallRecord) -> None:
         self._record = record
+        # Kept, because a function that has outlived its timeout goes on beside the next attempt.
+        self._number = max(1, len(record.attempts))
 
     @property
     def tool(self) -> str:
@@ -45,8 +47,8 @@ class CurrentCall:
 
     @property
     def attempt(self) -> int:
-        """The number of the running attempt, from 1."""
-        return max(1, len(self._record.attempts))
+        """The number of the attempt that asked for this, from 1."""
+        return self._number
 
     @property
     def idempotency_key(self) -> str:
@@ -74,7 +76,7 @@ class CurrentCall:
         if record.outcome is not None:
             return  # a late word of an attempt that was left behind
         if record.attempts:
-            record.attempts[-1].cost = float(cost)
+            record.attempts[self._number - 1].cost = float(cost)
             costs = [attempt.cost for attempt in record.attempts if attempt.cost is not None]
             record.cost = sum(costs)
         else:

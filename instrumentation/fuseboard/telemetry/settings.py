@@ -11,6 +11,7 @@ from urllib.parse import unquote, urlsplit
 
 from fuseboard import conventions as c
 from fuseboard.errors import ConfigurationError
+from fuseboard.telemetry.redaction import redact
 
 if TYPE_CHECKING:
     from opentelemetry.trace import TracerProvider
@@ -147,7 +148,7 @@ def _check_url(argument: str, value: str) -> None:
     except ValueError:
         is_legal = False
     if not is_legal:
-        raise _wrong(argument, value, legal)
+        raise _wrong(argument, redact(value), legal)  # it may hold a password
 
 
 def _regions(values: Iterable[str]) -> tuple[str, ...]:

@@ -124,3 +124,29 @@ def wait_until(condition: Any) -> None:
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.002)
+
+
+def test_what_outlived_its_timeout_keeps_its_own_request_id(telemetry: Any) -> None:
+    late: list[tuple[str, int]] = []
+    second_runs = threading.Event()
+    first_is_done = threading.Event()
+
+    @fuseboard.tool(policy=Policy(timeout=1, retry=Retry(wait_initial=0), effects="none"))
+    def slow() -> str:
+        current = fuseboard.current_call()
+        assert current is not None
+        if current.attempt == 1:
+            assert second_runs.wait(10)
+            current.set_cost(0.5)
+            late.append((current.request_id, current.attempt))
+            first_is_done.set()
+            return "late"
+        second_runs.set()
+        assert first_is_done.wait(10)
+        assert current.request_id.endswith(":2")
+        return "done"
+
+    assert slow() == "done"
+    ((request_id, attempt),) = late
+    assert (request_id[-2:], attempt) == (":1", 1)
+    assert [each.cost for each in telemetry.last.attempts] == [0.5, None]

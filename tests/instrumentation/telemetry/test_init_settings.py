@@ -225,3 +225,8 @@ def test_headers_of_the_environment_that_cannot_be_sent_are_refused_without_thei
     ) as e:
         setup.init("x")
     assert "secret" not in str(e.value)
+
+
+def test_a_password_in_a_wrong_endpoint_is_not_repeated(clean_setup: None) -> None:
+    with pytest.raises(ConfigurationError, match="endpoint='htp://host'"):
+        setup.init("x", endpoint="htp://user:hunter2@host")
