@@ -2,9 +2,16 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
+import sys
+import threading
+import time
 import tracemalloc
+import urllib.request
 import zlib
+from collections import Counter
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -12,10 +19,11 @@ from google.rpc.status_pb2 import Status
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 from starlette.testclient import TestClient
 
-from fuseboard_collector.receiver.body import MAX_BODY, MAX_UNPACKED, unpack
+from fuseboard_collector.receiver.body import MAX_BODY, MAX_MEMBERS, MAX_UNPACKED, unpack
 from fuseboard_collector.receiver.errors import MalformedError, TooLargeError
 
 PB = "application/x-protobuf"
+JSON = "application/json"
 Rows = Callable[[str], list[dict[str, Any]]]
 SPANS = ("b7ad6b7169203331", "b7ad6b7169203332")
 
@@ -212,3 +220,57 @@ def test_metrics_are_counted_and_not_stored(client: TestClient, store: Any) -> N
     answer = client.post("/v1/metrics", json=document)
     assert (answer.status_code, answer.json()) == (200, {})
     assert store.stats.get("ignored_metrics") == 2
+
+
+def test_thousands_of_members_cost_no_more_than_their_bytes() -> None:
+    """zlib copies all that follows a member: done naively, this takes a minute."""
+    rest = os.urandom(8 * 1024 * 1024)
+    began = time.monotonic()
+    members = gzip.compress(b"x") * (MAX_MEMBERS - 1)
+    assert unpack(members + gzip.compress(rest, 0)) == b"x" * (MAX_MEMBERS - 1) + rest
+    with pytest.raises(TooLargeError, match="members"):
+        unpack(gzip.compress(b"") * 400_000)
+    assert time.monotonic() - began < 10
+
+
+def test_large_bodies_are_decoded_one_at_a_time_and_small_ones_pass(
+    store: Any, collector: str, otlp: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = sys.modules["fuseboard_collector.receiver.routes"]  # a function hides its name
+    monkeypatch.setattr(module, "LARGE_BODY", 5000)
+    decode = module.otlp_json.decode_traces
+    at_once: Counter[bool] = Counter()
+    most: Counter[bool] = Counter()
+    small_passed = threading.Event()
+    lock = threading.Lock()
+
+    def watched(body: bytes) -> Any:
+        is_large = len(body) > 5000
+        with lock:
+            at_once[is_large] += 1
+            most[is_large] = max(most[is_large], at_once[is_large])
+        if is_large:
+            assert small_passed.wait(20)
+        try:
+            return decode(body)
+        finally:
+            with lock:
+                at_once[is_large] -= 1
+
+    monkeypatch.setattr(module.otlp_json, "decode_traces", watched)
+
+    def post(number: int, padding: int) -> int:
+        span = otlp.span(span=f"{number:016x}", name="x" * padding)
+        body = gzip.compress(otlp.json(otlp.traces(span)))
+        headers = {"content-type": JSON, "content-encoding": "gzip"}
+        request = urllib.request.Request(f"{collector}/v1/traces", body, headers)
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            return int(answer.status)
+
+    with ThreadPoolExecutor(8) as pool:
+        large = [pool.submit(post, number, 10_000) for number in range(1, 6)]
+        assert post(99, 1) == 200
+        small_passed.set()
+        assert [one.result() for one in large] == [200] * 5
+    assert most[True] == 1
+    assert store.query("export_calls", {"since": None, "until": None}).num_rows == 6

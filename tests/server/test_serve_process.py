@@ -91,6 +91,20 @@ def test_it_stops_while_a_browser_is_connected(serve: Callable[..., Any]) -> Non
     assert "Traceback" not in served.running.errors
 
 
+def test_it_stops_while_a_body_is_half_sent(serve: Callable[..., Any]) -> None:
+    """The client gets an answer that lets it keep its data, and the log no traceback."""
+    served = serve()
+    with socket.create_connection(("127.0.0.1", served.otlp_port)) as client:
+        client.sendall(
+            b"POST /v1/traces HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+            b"Content-Length: 1000\r\n\r\n{"
+        )
+        client.settimeout(20)
+        assert served.running.end() == 0
+        assert b" 503 " in client.recv(1000).splitlines()[0]
+    assert "Traceback" not in served.running.errors
+
+
 def test_a_signal_before_it_is_ready_ends_it_too(start: Callable[..., Any], tmp_path: Path) -> None:
     running = start(
         "serve", "--data", str(tmp_path / "data"), "--ui-port", "0", "--otlp-http-port", "0"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import zlib
 from collections.abc import Callable
 from enum import Enum
@@ -17,7 +18,10 @@ from fuseboard_collector.receiver.errors import (
 MAX_BODY = 16 * 1024 * 1024
 MAX_UNPACKED = 64 * 1024 * 1024
 _GZIP = 31  # zlib's window bits for a gzip wrapper
+MAX_MEMBERS = 10_000
 _CHUNK = 1024 * 1024
+_SLICE = 16 * 1024
+_PADDING = re.compile(rb"\0*")
 
 
 class Encoding(Enum):
@@ -99,24 +103,35 @@ def unpack(body: bytes, limit: int = MAX_UNPACKED) -> bytes:
 
     Raises:
         MalformedError: If it is damaged or ends too early.
-        TooLargeError: If it unpacks to more.
+        TooLargeError: If it unpacks to more, or has thousands of members.
     """
     pieces: list[bytes] = []
-    size = 0
-    rest = body
-    while rest:
+    size = position = members = 0
+    while position < len(body):
+        members += 1
+        if members > MAX_MEMBERS:
+            raise TooLargeError(f"the body has more than {MAX_MEMBERS} gzip members")
         unpacker = zlib.decompressobj(_GZIP)
         while not unpacker.eof:
-            piece = _step(unpacker, rest, min(_CHUNK, limit - size + 1))
-            rest = unpacker.unconsumed_tail
+            # Fed by the slice: zlib copies what it leaves over, again for each member.
+            given = unpacker.unconsumed_tail or body[position : position + _SLICE]
+            if not unpacker.unconsumed_tail:
+                position += len(given)
+            piece = _step(unpacker, given, min(_CHUNK, limit - size + 1))
             size += len(piece)
             if size > limit:
                 raise TooLargeError(f"the body unpacks to more than {limit >> 20} MiB")
             pieces.append(piece)
-            if not piece and not rest and not unpacker.eof:
+            if not given and not piece and not unpacker.eof:
                 raise MalformedError("the gzip body ends too early")
-        rest = unpacker.unused_data.lstrip(b"\0")
+        position -= len(unpacker.unused_data)
+        position = _padding_end(body, position)
     return b"".join(pieces)
+
+
+def _padding_end(body: bytes, position: int) -> int:
+    found = _PADDING.match(body, position)
+    return found.end() if found else position
 
 
 def _step(unpacker: zlib._Decompress, data: bytes, most: int) -> bytes:

@@ -7,6 +7,7 @@ import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
+from contextlib import AbstractAsyncContextManager, nullcontext
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -24,7 +25,8 @@ from fuseboard_collector.store.store import Store
 logger = logging.getLogger(__name__)
 
 MAX_BYTES_IN_FLIGHT = 256 * 1024 * 1024
-"""Bodies that may be in memory at once; more are asked to come back."""
+"""Bodies that may be in memory at once, packed and unpacked; more are asked to come back."""
+LARGE_BODY = 4 * 1024 * 1024
 
 Taken = tuple[Future[None] | None, Counter[str]]
 """The commit to wait for, if there is anything to commit, and what was rejected and why."""
@@ -38,6 +40,7 @@ class Receiver:
         self._stats = store.stats
         self._clock = clock
         self._bytes_in_flight = 0
+        self._large = asyncio.Semaphore(1)
 
     async def traces(self, request: Request) -> Response:
         """Answer ``POST /v1/traces``."""
@@ -61,6 +64,10 @@ class Receiver:
             encoding = encoding_of(request)
             compressed = is_compressed(request)
             rejected = await self._store_body(request, encoding, compressed, take)
+        except asyncio.CancelledError:
+            # The server stops and has waited long enough. A client that gets an answer keeps its
+            # data and comes back; what was stored already is known as a repeat then.
+            return refused(OverloadedError("the server is stopping"), encoding)
         except RefusedError as error:
             self._stats.add("refused_requests", label=str(error.status))
             return refused(error, encoding)
@@ -88,7 +95,11 @@ class Receiver:
         try:
             body = await read(request, count=count)
             self._stats.add("received_bytes", len(body))
-            done, rejected = await asyncio.to_thread(self._take, encoding, compressed, body, take)
+            if compressed:
+                body = await asyncio.to_thread(unpack, body)
+                count(len(body))
+            async with self._turn(len(body)):
+                done, rejected = await asyncio.to_thread(take, encoding, body)
             if done is not None:
                 await asyncio.wrap_future(done)
         except StoreError as error:
@@ -98,14 +109,9 @@ class Receiver:
             self._bytes_in_flight -= share
         return rejected
 
-    def _take(
-        self,
-        encoding: Encoding,
-        compressed: bool,
-        body: bytes,
-        take: Callable[[Encoding, bytes], Taken],
-    ) -> Taken:
-        return take(encoding, unpack(body) if compressed else body)
+    def _turn(self, size: int) -> AbstractAsyncContextManager[object]:
+        """Let large bodies be decoded one at a time: their objects take twenty times the bytes."""
+        return self._large if size > LARGE_BODY else nullcontext()
 
     def _take_traces(self, encoding: Encoding, body: bytes) -> Taken:
         codec = otlp_json if encoding is Encoding.JSON else otlp_protobuf
