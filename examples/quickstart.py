@@ -1,22 +1,20 @@
-"""A tool that is watched and guarded; ``WEATHER_URL`` is any JSON service over HTTP."""
+"""A tool that is watched and guarded; its first attempt fails, so the board shows a retry."""
 
-import os
-
-import httpx
+import random
 
 import fuseboard
 from fuseboard import Breaker, Policy, Retry
 
 fuseboard.init(service="trip-planner", region="us-east")
+chance = random.Random(3)
 
 
 @fuseboard.tool(policy=Policy(retry=Retry(), breaker=Breaker(), timeout=5, effects="none"))
-def weather(city: str) -> dict[str, object]:
-    """Tell the weather in a city."""
-    response = httpx.get(os.environ["WEATHER_URL"], params={"city": city})
-    response.raise_for_status()
-    return dict(response.json())
+def weather(city: str) -> str:
+    """Tell the weather in a city; put your own call in the place of these lines."""
+    if chance.random() < 0.3:
+        raise ConnectionRefusedError("the weather service is away")
+    return f"clear in {city}"
 
 
-if __name__ == "__main__":
-    print(weather("Lisbon"))
+print([weather(city) for city in ("Lisbon", "Oslo", "Lima")])
