@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
+import threading
 import uuid
 import weakref
 from importlib.metadata import PackageNotFoundError, version
@@ -199,6 +200,9 @@ class Assembly:
 
     def after_fork(self) -> None:
         """Make a forked child a process of its own: fresh locks, queues, counts and identity."""
+        if hasattr(self.registry, "_lock"):
+            # prometheus_client leaves it locked where a thread of the parent was being scraped.
+            self.registry._lock = threading.Lock()
         self._losses.reset()
         self._metrics.after_fork()
         self._instance = str(uuid.uuid4())

@@ -25,6 +25,7 @@ kinds = (type(threading.Lock()), type(threading.RLock()))
 owners = [
     thing for thing in gc.get_objects()
     if (type(thing).__module__ or "").startswith("fuseboard")
+    or type(thing).__name__ == "CollectorRegistry"
 ]
 locks = [
     getattr(owner, name, None)
