@@ -21,6 +21,7 @@ from starlette.types import Receive, Scope, Send
 
 from fuseboard_collector.errors import (
     QueryParameterError,
+    StoreBusyError,
     StoreError,
     UnknownQueryError,
 )
@@ -33,6 +34,8 @@ __all__ = ["RemoteReader", "routes"]
 
 MAX_PARAMETERS = 1024 * 1024
 QUERY_THREADS = 4
+MAX_WAITING = 64
+"""Queries that may run or wait at once; a client that asks on and on must not pile them up."""
 SPOOL_IN_MEMORY = 8 * 1024 * 1024
 CHUNK = 1024 * 1024
 
@@ -60,6 +63,7 @@ class ReadApi:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._threads = ThreadPoolExecutor(QUERY_THREADS, "fuseboard-query")
+        self._waiting = 0
 
     async def query(self, request: Request) -> Response:
         """Answer ``POST /api/v1/query/{name}``: parameters as JSON in, an Arrow stream out."""
@@ -69,9 +73,7 @@ class ReadApi:
             return _refused(415, "UnsupportedMediaType", "send parameters as application/json")
         try:
             parameters = _parameters(await read(request, MAX_PARAMETERS))
-            spool = await asyncio.get_running_loop().run_in_executor(
-                self._threads, self._spooled, request.path_params["name"], parameters
-            )
+            spool = await self._answer(request.path_params["name"], parameters)
         except TooLargeError as error:
             return _refused(413, "TooLargeError", str(error))
         except UnknownQueryError as error:
@@ -81,6 +83,17 @@ class ReadApi:
         except StoreError as error:
             return _refused(503, type(error).__name__, str(error))
         return SpooledResponse(spool)
+
+    async def _answer(self, name: str, parameters: Mapping[str, object]) -> Spool:
+        if self._waiting >= MAX_WAITING:
+            raise StoreBusyError(f"{self._waiting} queries wait already; ask again later")
+        self._waiting += 1
+        try:
+            return await asyncio.get_running_loop().run_in_executor(
+                self._threads, self._spooled, name, parameters
+            )
+        finally:
+            self._waiting -= 1
 
     def _spooled(self, name: str, parameters: Mapping[str, object]) -> Spool:
         """Return the whole answer as an Arrow IPC stream, at its beginning."""

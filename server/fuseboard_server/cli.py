@@ -23,7 +23,7 @@ Exit codes:
   1  failed; the message says why
   2  wrong usage, or a port is in use
   3  the data file is in use by another process
-  4  the data file is damaged or from a newer version
+  4  the data file is missing, damaged or of another version
   5  a package of the command's extra is not installed
 
 Start with `fuseboard demo`, or with `fuseboard serve` and an agent of your own.

@@ -15,6 +15,8 @@ from urllib.parse import urlsplit
 from packaging.requirements import Requirement
 
 from fuseboard import conventions
+from fuseboard.errors import ConfigurationError
+from fuseboard.telemetry.settings import Settings, is_disabled, resolve
 from fuseboard_server import presence
 from fuseboard_server.settings import (
     DATA_FILE,
@@ -119,6 +121,26 @@ def _configuration(_: Setup) -> Iterator[Finding]:
         )
     else:
         yield Finding(Grade.OK, "configuration", ", ".join(given) or "defaults")
+    try:
+        _agent_settings()
+    except ConfigurationError as error:
+        yield Finding(Grade.FAIL, "agents", f"none would start here: {error}", "mend that variable")
+    if is_disabled():
+        yield Finding(
+            Grade.WARN,
+            "agents",
+            "OTEL_SDK_DISABLED turns their telemetry off here",
+            "unset it where agents run",
+        )
+
+
+def _agent_settings() -> Settings:
+    """Return what ``fuseboard.init()`` would decide in this environment."""
+    return resolve(
+        service=None, region=None, environment=None, endpoint=None, regions=(), headers=None,
+        registry=None, tracer_provider=None, metrics_port=None, record_arguments=False,
+        record_results=False, heartbeat_seconds=15.0, shutdown_timeout=5.0,
+    )  # fmt: skip
 
 
 def _hash_key(_: Setup) -> Iterator[Finding]:
@@ -225,7 +247,11 @@ CHECKS: tuple[Check, ...] = (
 
 
 def default_collector(data: Path) -> str:
-    """Return the address of the server on a data folder, else the default one."""
+    """Return the address of the server on a data folder, else where an agent would send to."""
     owner = presence.running(data)
-    named = os.environ.get(conventions.ENV_ENDPOINT)
-    return owner.collector if owner else named or DEFAULT_COLLECTOR
+    if owner is not None:
+        return owner.collector
+    try:
+        return _agent_settings().endpoint
+    except ConfigurationError:
+        return DEFAULT_COLLECTOR  # the fault is a finding of its own

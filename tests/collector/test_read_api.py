@@ -17,6 +17,7 @@ from fuseboard_collector import api
 from fuseboard_collector.api import RemoteReader
 from fuseboard_collector.errors import (
     QueryParameterError,
+    StoreBusyError,
     StoreError,
     StoreInUseError,
     UnknownQueryError,
@@ -139,6 +140,40 @@ def test_an_answer_that_is_cut_off_is_an_error_and_no_short_answer(
         with pytest.raises(StoreError, match=url):
             RemoteReader(url).query("large")
         server.join(10)
+
+
+def test_queries_do_not_pile_up(
+    store: Store, collector: str, monkeypatch: pytest.MonkeyPatch, until: Callable[..., None]
+) -> None:
+    monkeypatch.setattr(api, "MAX_WAITING", 6)
+    go_on = threading.Event()
+    original = store.stream
+    begun: list[str] = []
+
+    def slow(name: str, parameters: Any) -> Any:
+        begun.append(name)
+        assert go_on.wait(20)
+        return original(name, parameters)
+
+    monkeypatch.setattr(store, "stream", slow)
+    outcomes: list[object] = []
+
+    def ask() -> None:
+        try:
+            outcomes.append(RemoteReader(collector).query("export_calls", EVERYTHING).num_rows)
+        except StoreBusyError:
+            outcomes.append("busy")
+
+    threads = [threading.Thread(target=ask) for _ in range(10)]
+    for thread in threads:
+        thread.start()
+    until(lambda: outcomes == ["busy"] * 4, "the refusal of what is too much")
+    assert len(begun) <= api.QUERY_THREADS
+    go_on.set()
+    for thread in threads:
+        thread.join(20)
+    assert outcomes == ["busy"] * 4 + [0] * 6
+    assert RemoteReader(collector).query("export_calls", EVERYTHING).num_rows == 0
 
 
 def test_nobody_there_is_said_plainly(unused_tcp_port: int) -> None:

@@ -129,7 +129,7 @@ def test_every_tool_is_called_twice_a_second_in_every_region(
 
 
 def test_children_die_with_a_demo_that_is_killed(start: Callable[..., Any], tmp_path: Path) -> None:
-    running = start("demo", *HURRY, "--data", str(tmp_path / "data"))
+    running = start("demo", *HURRY, "--data", str(tmp_path / "data"), TMPDIR=str(tmp_path))
     running.wait_for("All is well")
     wait(lambda: len(descendants(running.pid)) >= 4, 30, "four processes")
     family = descendants(running.pid)

@@ -6,6 +6,7 @@ import pytest
 
 from fuseboard_server import doctor
 from fuseboard_server.doctor import Finding, Grade, Setup, examine
+from fuseboard_server.settings import DEFAULT_COLLECTOR
 from fuseboard_server.sockets import bind, port_of
 
 NOWHERE = "http://127.0.0.1:9"
@@ -42,6 +43,34 @@ def test_a_misspelt_variable_is_found(tmp_path: Path, monkeypatch: pytest.Monkey
     assert finding.grade is Grade.WARN
     assert "FUSEBOARD_ENDPIONT" in finding.seen
     assert "FUSEBOARD_ENDPOINT" in finding.advice
+
+
+def test_an_environment_in_which_no_agent_starts_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "agents" not in look(tmp_path)
+    monkeypatch.setenv("FUSEBOARD_ENDPOINT", "localhost:4318")
+    finding = look(tmp_path)["agents"]
+    assert finding.grade is Grade.FAIL
+    assert "localhost:4318" in finding.seen
+    assert doctor.default_collector(tmp_path) == DEFAULT_COLLECTOR
+
+
+def test_telemetry_that_is_turned_off_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OTEL_SDK_DISABLED", "true")
+    assert "OTEL_SDK_DISABLED" in look(tmp_path)["agents"].seen
+
+
+def test_the_collector_that_agents_would_send_to_is_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert doctor.default_collector(tmp_path) == DEFAULT_COLLECTOR
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:5")
+    assert doctor.default_collector(tmp_path) == "http://127.0.0.1:5"
+    monkeypatch.setenv("FUSEBOARD_ENDPOINT", "http://127.0.0.1:6")
+    assert doctor.default_collector(tmp_path) == "http://127.0.0.1:6"
 
 
 def test_a_file_that_is_no_data_file_fails(tmp_path: Path) -> None:
