@@ -165,6 +165,9 @@ def test_every_exception_that_a_policy_raises_is_documented() -> None:
     }
     assert rows.keys() == known - bases
     assert all(name in page for name in bases)
+    for name, row in rows.items():
+        set_by_it = set(re.findall(r"self\.(\w+) = ", inspect.getsource(getattr(errors, name))))
+        assert set(re.findall(r"`(\w+)`", row[2])) == set_by_it, name
     assert f"| {MAX_ABANDONED_THREADS} sync attempts" in page
     assert f"At most {MAX_ABANDONED_THREADS} threads" in section(POLICIES, "## Timeout and budget")
 
