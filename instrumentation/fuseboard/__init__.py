@@ -16,6 +16,7 @@ from fuseboard.errors import (
     CircuitOpenError,
     ConfigurationError,
     FuseboardError,
+    InvalidResultError,
 )
 from fuseboard.policy import Breaker, Fallback, Policy, Retry, Validation
 from fuseboard.record import Verdict
@@ -35,6 +36,7 @@ __all__ = [
     "ErrorClass",
     "Fallback",
     "FuseboardError",
+    "InvalidResultError",
     "Outcome",
     "Policy",
     "ResultSource",

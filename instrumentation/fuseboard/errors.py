@@ -73,3 +73,17 @@ class AbandonedThreadsError(CallRejectedError):
             "each; give the tool's own client a shorter timeout, so that they end"
         )
         self.limit = limit
+
+
+class InvalidResultError(FuseboardError):
+    """Validation refused what a tool returned, and nothing was served instead.
+
+    Attributes:
+        tool: Name of the tool.
+        value: What it returned; of a stream without items, its return value.
+    """
+
+    def __init__(self, tool: str, value: object, problem: str, advice: str) -> None:
+        super().__init__(f"{tool!r} {problem}, which its policy's validation refuses: {advice}")
+        self.tool = tool
+        self.value = value

@@ -70,7 +70,7 @@ def _follow(run: GuardedRun, stream: Any) -> Generator[Any, Any, Any]:
         item = next(stream)
     except StopIteration as stop:
         leave(entered)
-        run.exhausted()
+        run.exhausted(stop.value)
         return stop.value
     except BaseException as error:
         leave(entered)

@@ -25,7 +25,13 @@ from fuseboard.calls.recording import (
     open_call,
 )
 from fuseboard.calls.registration import Tool
-from fuseboard.classification import EMPTY, ResultFinding, is_empty, judge_result
+from fuseboard.classification import (
+    EMPTY,
+    ResultFinding,
+    describe_empty,
+    is_empty,
+    judge_result,
+)
 from fuseboard.conventions import (
     Effects,
     Layer,
@@ -39,6 +45,7 @@ from fuseboard.errors import (
     BudgetExhaustedError,
     CircuitOpenError,
     FuseboardError,
+    InvalidResultError,
 )
 from fuseboard.policy.admission import Admission
 from fuseboard.policy.config import Fallback, Policy
@@ -51,6 +58,12 @@ _GIVEN_UP_BY = {
     GiveUp.EXHAUSTED: Layer.RETRY,
     GiveUp.BUDGET: Layer.BUDGET,
 }
+_ADD_FALLBACK = "add a fallback to the policy, or catch this error"
+# A plain function that returned a generator or a coroutine has returned: no fallback may follow.
+_REWRITE = (
+    "catch this error, or write the tool as a generator function or a coroutine function, which "
+    "a fallback can stand in for"
+)
 
 
 class GuardedRun:
@@ -195,6 +208,9 @@ class GuardedRun:
 
         Returns:
             Whether the call has ended, so that the value goes to the caller now.
+
+        Raises:
+            InvalidResultError: The call has ended because validation refuses the value.
         """
         now = RUNTIME.clock.monotonic()
         finding = self._inspect(value)
@@ -204,15 +220,10 @@ class GuardedRun:
             self._end_live(finding, now)
             return True
         self._error, self._value = None, value
+        if finding.verdict is EMPTY:
+            self._refuse_answer(value, f"returned {describe_empty(value)}", is_last)
         fault = Fault(finding.verdict, finding.code, finding.message)
-        self._take_fault(fault, now)
-        if is_last:
-            self.delay = None
-        elif self._may_go_on(fault):
-            return False
-        self._record_result(value)
-        self._end_failed(now)
-        return True
+        return self._answered_badly(fault, now, is_last)
 
     def waited(self, seconds: float) -> None:
         """Note a wait between attempts, seconds."""
@@ -269,18 +280,22 @@ class GuardedRun:
         self._end(Outcome.ERROR, judged, Layer.FALLBACK)
         return True
 
-    def conclude(self) -> Any:
+    def conclude(self, now: float | None = None) -> Any:
         """End a call for which nothing was served instead.
+
+        Args:
+            now: Monotonic seconds; default the present.
 
         Returns:
             The unusable value that the tool itself returned.
 
         Raises:
-            BaseException: The tool's own exception, the same object, or the refusal.
+            BaseException: The tool's own exception, the same object, or the refusal of the
+                call or of its answer.
         """
         self._record_result(self._value)
         error, value = self._error, self._value
-        self._end_failed(RUNTIME.clock.monotonic())
+        self._end_failed(RUNTIME.clock.monotonic() if now is None else now)
         if error is None:
             return value
         try:
@@ -299,18 +314,30 @@ class GuardedRun:
             call.stream_first_item_seconds = RUNTIME.clock.monotonic() - call.started
         call.stream_items = (call.stream_items or 0) + 1
 
-    def exhausted(self) -> None:
-        """End a stream that came to its end."""
+    def exhausted(self, value: Any = None, *, is_last: bool = True) -> bool:
+        """Take in that a stream came to its end.
+
+        Args:
+            value: The return value of a generator.
+            is_last: Whether neither retry nor fallback may follow.
+
+        Returns:
+            Whether the call has ended.
+
+        Raises:
+            InvalidResultError: The call has ended without an item, which validation refuses.
+        """
         now = RUNTIME.clock.monotonic()
         self.call.stream_items = self.call.stream_items or 0
         validation = self.policy.validation
-        if validation is not None and validation.non_empty and not self.call.stream_items:
-            self._take_fault(Fault(EMPTY, EMPTY.classifier_id, ""), now)
-            self.delay = None
-            self._end_failed(now)
-            return
-        self._close_attempt(now, None)
-        self._end_live(None, now)
+        if validation is None or not validation.non_empty or self.call.stream_items:
+            self._close_attempt(now, None)
+            self._end_live(None, now)
+            return True
+        self._value = value
+        error = self._refuse_answer(value, "delivered no items", is_last)
+        error.__suppress_context__ = True  # the end of the iteration, which explains nothing
+        return self._answered_badly(Fault(EMPTY, EMPTY.classifier_id, ""), now, is_last)
 
     def left(self) -> None:
         """End a stream that the consumer left."""
@@ -370,6 +397,21 @@ class GuardedRun:
             return ResultFinding(EMPTY, EMPTY.classifier_id)
         return finding
 
+    def _refuse_answer(self, value: Any, problem: str, is_last: bool) -> InvalidResultError:
+        advice = _REWRITE if is_last else _ADD_FALLBACK
+        self._error = error = InvalidResultError(self.call.tool.name, value, problem, advice)
+        return error
+
+    def _answered_badly(self, fault: Fault, now: float, is_last: bool) -> bool:
+        """Go on after an unusable answer (False), or end the call with it."""
+        self._take_fault(fault, now)
+        if is_last:
+            self.delay = None
+        elif self._may_go_on(fault):
+            return False
+        self.conclude(now)
+        return True
+
     def _take_fault(self, fault: Fault, now: float) -> None:
         self._fault = fault
         action = action_of(fault.verdict)
@@ -403,8 +445,8 @@ class GuardedRun:
             self.delay, self._strategy = plan.seconds, plan.strategy
             return
         self._is_retry_spent = plan is GiveUp.EXHAUSTED
-        if plan is GiveUp.EXHAUSTED and made < 2:
-            return  # one attempt was all that was asked for
+        if plan is GiveUp.EXHAUSTED and (made < 2 or verdict is EMPTY):
+            return  # one attempt was all that was asked for, or validation has the last word
         self._layer = _GIVEN_UP_BY.get(plan)
         if plan is GiveUp.BUDGET:
             self._note("budget", "exhausted")

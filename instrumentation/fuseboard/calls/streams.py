@@ -173,8 +173,8 @@ def _open(run: GuardedRun, function: Callable[..., Any]) -> _Opening:
             item = next(stream)
         except StopIteration as stop:
             leave(entered)
-            run.exhausted()
-            return _Opening(None, stop.value)
+            if run.exhausted(stop.value, is_last=False):
+                return _Opening(None, stop.value)
         except BaseException as error:
             leave(entered)
             if run.raised(error):
@@ -195,8 +195,8 @@ async def _open_async(run: GuardedRun, function: Callable[..., Any]) -> _Opening
             item = await await_limited(run, anext(stream))
         except StopAsyncIteration:
             leave(entered)
-            run.exhausted()
-            return _Opening(None)
+            if run.exhausted(is_last=False):
+                return _Opening(None)
         except BaseException as error:
             leave(entered)
             if run.raised(error):

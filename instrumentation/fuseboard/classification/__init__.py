@@ -1,7 +1,12 @@
 """What kind of fault a call met: a chain of classifiers, one file per family."""
 
 from fuseboard.classification.chain import judge_exception, judge_result
-from fuseboard.classification.results import EMPTY, ResultFinding, is_empty
+from fuseboard.classification.results import (
+    EMPTY,
+    ResultFinding,
+    describe_empty,
+    is_empty,
+)
 from fuseboard.classification.user import classifier
 from fuseboard.classification.validation import BINDING
 
@@ -10,6 +15,7 @@ __all__ = [
     "EMPTY",
     "ResultFinding",
     "classifier",
+    "describe_empty",
     "is_empty",
     "judge_exception",
     "judge_result",

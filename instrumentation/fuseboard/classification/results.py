@@ -96,6 +96,15 @@ def is_empty(value: object) -> bool:
     return isinstance(value, bytes | list | tuple | set | frozenset | dict) and not value
 
 
+def describe_empty(value: object) -> str:
+    """Return words for a value that :func:`is_empty` calls empty."""
+    if value is None:
+        return "None"
+    if isinstance(value, str):
+        return "blank text" if value else "an empty text"
+    return f"an empty {type(value).__name__}"
+
+
 def _inspect_mapping(value: Mapping[object, object]) -> ResultFinding | None:
     if value.get("ok") is False:
         return _read_packet(value, PACKET)

@@ -8,6 +8,7 @@ from typing import Final
 from fuseboard.classification.http import as_status, judge_status
 from fuseboard.classification.inspecting import names_of, probe
 from fuseboard.classification.network import LOST, POOL, TIMEOUT
+from fuseboard.classification.results import EMPTY
 from fuseboard.classification.verdicts import (
     access_fault,
     input_fault,
@@ -21,6 +22,7 @@ from fuseboard.errors import (
     AttemptTimeoutError,
     BudgetExhaustedError,
     CircuitOpenError,
+    InvalidResultError,
 )
 from fuseboard.record import Verdict
 
@@ -86,6 +88,8 @@ def classify_own(error: BaseException) -> Verdict | None:
         return ATTEMPT_TIMEOUT
     if issubclass(cls, BudgetExhaustedError):
         return BUDGET
+    if issubclass(cls, InvalidResultError):
+        return EMPTY
     return THREADS if issubclass(cls, AbandonedThreadsError) else None
 
 

@@ -16,6 +16,7 @@ from fuseboard import (
     ConfigurationError,
     ErrorClass,
     Fallback,
+    InvalidResultError,
     Outcome,
     Policy,
     ResultSource,
@@ -107,7 +108,8 @@ def test_empty_answers_fail_only_where_asked(telemetry: Any, empty: Any) -> None
     assert make_tool(Script(empty), Policy())() == empty
     assert telemetry.last.outcome is Outcome.OK
     policy = Policy(validation=Validation(non_empty=True))
-    assert make_tool(Script(empty), policy)() == empty
+    with pytest.raises(InvalidResultError):
+        make_tool(Script(empty), policy)()
     call = telemetry.last
     assert (call.outcome, call.layer) == (Outcome.ERROR, Layer.VALIDATION)
     assert call.fault.verdict.error_class is ErrorClass.L5_SEMANTIC
