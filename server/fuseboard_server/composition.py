@@ -79,7 +79,8 @@ def build_dashboard(
         )
     )
     _configure_streamlit({**streamlit_options(), **SERVER_OPTIONS})
-    wrong_port = _not_here(f"nothing here; OTLP and the read API are at {here.collector}")
+    hint = f"this is the dashboard's port; OTLP and the read API are at {here.collector}"
+    wrong_port = _not_here(hint)
     health = [route for route in api.routes(store) if route.path in {"/healthz", "/readyz"}]
     app: AsgiApp = st.App(
         _dashboard_script(),

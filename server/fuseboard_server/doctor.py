@@ -18,6 +18,7 @@ from fuseboard import conventions
 from fuseboard.errors import ConfigurationError
 from fuseboard.telemetry.settings import Settings, is_disabled, resolve
 from fuseboard_server import presence
+from fuseboard_server.probing import Kind, probe
 from fuseboard_server.settings import (
     DATA_FILE,
     DEFAULT_COLLECTOR,
@@ -223,16 +224,39 @@ def _ports(setup: Setup) -> Iterator[Finding]:
 
 
 def _collector(setup: Setup) -> Iterator[Finding]:
-    if presence.answers(setup.collector):
-        yield Finding(Grade.OK, "collector", f"answers at {setup.collector}")
-        return
-    yield Finding(
-        Grade.WARN,
-        "collector",
-        f"nothing answers at {setup.collector}",
-        "start `fuseboard serve`, or name a running one with --collector URL",
-    )
+    reply = probe(setup.collector, _headers_for(setup.collector))
+    grade, seen, advice = VERDICTS[reply.kind]
+    seen = seen.format(url=setup.collector)
+    yield Finding(grade, "collector", f"{seen}: {reply.detail}" if reply.detail else seen, advice)
 
+
+def _headers_for(collector: str) -> tuple[tuple[str, str], ...]:
+    """Return the agents' headers, which may hold a secret, if that is where agents send them."""
+    try:
+        settings = _agent_settings()
+    except ConfigurationError:
+        return ()
+    return settings.headers if settings.endpoint.rstrip("/") == collector.rstrip("/") else ()
+
+
+_NAME_IT = "name the address after 'OTLP/HTTP' that `fuseboard serve` prints"
+VERDICTS = {
+    Kind.OTLP: (Grade.OK, "answers at {url} and takes OTLP", ""),
+    Kind.SILENCE: (
+        Grade.WARN,
+        "nothing answers at {url}",
+        "start `fuseboard serve`, or name a running one with --collector URL",
+    ),
+    Kind.BUSY: (Grade.WARN, "{url} takes no telemetry at the moment", "see its log; try again"),
+    Kind.REFUSES: (
+        Grade.FAIL,
+        "{url} wants to know who sends",
+        "set OTEL_EXPORTER_OTLP_HEADERS as agents need it",
+    ),
+    Kind.ASTRAY: (Grade.FAIL, "{url} takes no telemetry", _NAME_IT),
+    Kind.ELSE: (Grade.FAIL, "{url} is no OTLP/HTTP endpoint", _NAME_IT),
+}
+"""What each answer of the collector means: grade, what was seen, what to do."""
 
 CHECKS: tuple[Check, ...] = (
     _versions,

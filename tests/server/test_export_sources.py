@@ -225,3 +225,13 @@ def test_doctor_finds_the_running_server(serve: Callable[..., Any], cli: Cli) ->
     assert done.returncode == 0, done.stdout
     assert f"answers at {served.otlp_url}" in done.stdout
     assert f"process id {served.running.pid}" in done.stdout
+
+
+def test_doctor_fails_on_the_dashboards_port(serve: Callable[..., Any], cli: Cli) -> None:
+    served = serve()
+    done = cli("doctor", "--data", str(served.data), "--collector", served.ui_url)
+    assert done.returncode == Exit.FAILED
+    line = next(line for line in done.stdout.splitlines() if "collector:" in line)
+    assert line.startswith("fail")
+    assert "the dashboard's port" in line
+    assert served.otlp_url in line, "and where OTLP is"
