@@ -114,8 +114,6 @@ def init(
             _require_equal(_STATE.assembly.settings.differences(settings))
             return
         _start(settings)
-    if settings.metrics_port is not None:
-        serve_metrics(settings.metrics_port)
 
 
 class _Silent(NullTelemetry):
@@ -129,7 +127,7 @@ class _Silent(NullTelemetry):
 def _require_equal(differences: list[str]) -> None:
     if differences:
         raise ConfigurationError(
-            f"fuseboard.init ran before with other values for {', '.join(sorted(differences))}: "
+            f"fuseboard.init ran before with other values for {', '.join(differences)}: "
             "call it once, or call fuseboard.shutdown() first"
         )
 
@@ -142,7 +140,15 @@ def _start(settings: Settings) -> None:
         _close_servers()
         _STATE.assembly.remove_metrics()
     assembly = Assembly(settings, RUNTIME)
-    assembly.start()
+    port = settings.metrics_port
+    # What may fail comes first, so that a failed init leaves nothing behind.
+    if port is not None:
+        _serve(f"init: metrics_port={port}", port, "127.0.0.1", assembly.registry)
+    try:
+        assembly.start()
+    except BaseException:
+        _close_servers()
+        raise
     _STATE.assembly = assembly
     _STATE.is_stopped = False
     _STATE.is_disabled = False
@@ -235,22 +241,25 @@ def serve_metrics(port: int = METRICS_PORT, host: str = "127.0.0.1") -> int:
         raise ConfigurationError(
             f"fuseboard.serve_metrics: port={port!r} is not legal: use a port from 0 to 65535"
         )
-    from prometheus_client import start_http_server
-
     with _STATE.lock:
         if (host, port) in _STATE.servers:
             return port
-        registry = _registry("serve_metrics")
-        try:
-            server, _ = start_http_server(port, host, registry)
-        except OSError as fault:
-            raise ConfigurationError(
-                f"fuseboard.serve_metrics: cannot listen on {host}:{port} ({fault.strerror}): "
-                "choose another port, or 0 for any free one"
-            ) from fault
-        bound = int(server.server_port)
-        _STATE.servers[host, bound] = server
-        return bound
+        return _serve("serve_metrics", port, host, _registry("serve_metrics"))
+
+
+def _serve(where: str, port: int, host: str, registry: CollectorRegistry) -> int:
+    from prometheus_client import start_http_server
+
+    try:
+        server, _ = start_http_server(port, host, registry)
+    except OSError as fault:
+        raise ConfigurationError(
+            f"fuseboard.{where}: cannot listen on {host}:{port} ({fault.strerror}): "
+            "choose another port, or 0 for any free one"
+        ) from fault
+    bound = int(server.server_port)
+    _STATE.servers[host, bound] = server
+    return bound
 
 
 def _registry(function: str) -> CollectorRegistry:

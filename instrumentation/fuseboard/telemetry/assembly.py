@@ -75,10 +75,10 @@ class Assembly:
         self._instance = _instance_id(self._resource)
         self._encoder = Encoder(self._identity())
         self.pipeline = self._make_pipeline() if foreign is None or settings.has_endpoint else None
-        self._own_provider: TracerProvider | None = None
-        provider = foreign or self._make_provider()
-        self._processor = self._attach(provider, is_foreign=foreign is not None)
-        self.sink = self._make_sink(provider)
+        self._is_foreign = foreign is not None
+        self._provider = foreign or self._make_provider()
+        self._processor: PipelineProcessor | None = None
+        self.sink = self._make_sink(self._provider)
         _after_fork_in_child(self)
 
     def _identity(self) -> dict[str, str]:
@@ -117,12 +117,11 @@ class Assembly:
     def _make_provider(self) -> TracerProvider:
         provider = TracerProvider(resource=self._resource, shutdown_on_exit=False)
         _own_providers.add(provider)
-        self._own_provider = provider
-        _offer_as_global(provider)
         return provider
 
-    def _attach(self, provider: AnyTracerProvider, *, is_foreign: bool) -> PipelineProcessor | None:
-        """Connect a provider with the pipeline."""
+    def _attach(self) -> PipelineProcessor | None:
+        """Connect the provider with the pipeline."""
+        provider = self._provider
         if self.pipeline is None:
             logger.info(
                 "spans go through the TracerProvider of the application only; give "
@@ -138,7 +137,7 @@ class Assembly:
                 self.pipeline.where,
             )
             return None
-        processor = PipelineProcessor(self.pipeline.offer_span, own_spans_only=is_foreign)
+        processor = PipelineProcessor(self.pipeline.offer_span, own_spans_only=self._is_foreign)
         add(processor)
         return processor
 
@@ -162,8 +161,15 @@ class Assembly:
         )
 
     def start(self) -> None:
-        """Register the metrics and let calls report here."""
+        """Register the metrics and let calls report here; nothing is left behind if it fails."""
         self.registry.register(self._metrics)
+        try:
+            self._processor = self._attach()
+            if not self._is_foreign:
+                _offer_as_global(self._provider)
+        except BaseException:
+            self.remove_metrics()
+            raise
         self._runtime.region = self.settings.region
         self._runtime.record_arguments = self.settings.record_arguments
         self._runtime.record_results = self.settings.record_results
@@ -230,7 +236,7 @@ def _foreign_provider(given: AnyTracerProvider | None) -> AnyTracerProvider | No
     return provider
 
 
-def _offer_as_global(provider: TracerProvider) -> None:
+def _offer_as_global(provider: AnyTracerProvider) -> None:
     """Make our provider the global one without taking the place for good.
 
     OpenTelemetry lets a provider be set once and complains about a second. An application

@@ -19,6 +19,8 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from fuseboard.telemetry.losses import Signal
 from fuseboard.telemetry.redaction import redact
 
+# What a server answers that knows nothing of such a path.
+_WRONG_PLACE: Final = frozenset({404, 405})
 RETRYABLE_STATUSES: Final = frozenset({408, 429, 502, 503, 504})
 _ANSWER_LIMIT: Final = 64 * 1024
 _CONNECTION_FAULTS: Final = (OSError, http.client.HTTPException)
@@ -127,7 +129,7 @@ class HttpSender:
         path = url.path + (f"?{url.query}" if url.query else "")
         connection.request("POST", path, body, self._headers)
         response = connection.getresponse()
-        answer = _read(signal, response)
+        answer = _read(signal, response, url.geturl())
         if response.will_close or not response.isclosed():
             self.close()
         return answer
@@ -155,13 +157,15 @@ def _unavailable(fault: Exception) -> Unavailable:
     return Unavailable(words, is_refused=is_refused)
 
 
-def _read(signal: Signal, response: http.client.HTTPResponse) -> Answer:
+def _read(signal: Signal, response: http.client.HTTPResponse, url: str) -> Answer:
     content = response.read(_ANSWER_LIMIT)
     if 200 <= response.status < 300:
         return _delivered(signal, content, response.getheader("Content-Type") or "")
     detail = f"HTTP {response.status} {redact(response.reason, 100)}"
     if response.status in RETRYABLE_STATUSES:
         return Unavailable(detail, retry_after=_seconds(response.getheader("Retry-After")))
+    if response.status in _WRONG_PLACE:
+        detail += f" from {redact(url)}; is this an OTLP/HTTP endpoint?"
     return Refused(response.status, detail)
 
 

@@ -23,6 +23,16 @@ MAX_NAME: Final = 256
 Number = TypeVar("Number", int, float)
 _TRACES_PATH: Final = "/v1/traces"
 _LOGS_PATH: Final = "/v1/logs"
+_SIGNAL_PATHS: Final = (_TRACES_PATH, _LOGS_PATH, "/v1/metrics")
+# What the settings that are no arguments of ``init`` come from.
+_PUBLIC_NAMES: Final = {
+    "has_endpoint": "endpoint",
+    "traces_url": "endpoint",
+    "logs_url": "endpoint",
+    "span_capacity": "OTEL_BSP_MAX_QUEUE_SIZE",
+    "log_capacity": "OTEL_BLRP_MAX_QUEUE_SIZE",
+    "request_timeout": "OTEL_EXPORTER_OTLP_TIMEOUT",
+}
 
 
 @dataclass(frozen=True)
@@ -57,8 +67,9 @@ class Settings:
     request_timeout: float
 
     def differences(self, other: Settings) -> list[str]:
-        """Return the names of the settings that differ."""
-        return [key for key, value in vars(self).items() if value != getattr(other, key)]
+        """Return what differs, by the names of the arguments of ``init`` or of the variables."""
+        differing = [key for key, value in vars(self).items() if value != getattr(other, key)]
+        return sorted({_PUBLIC_NAMES.get(key, key) for key in differing})
 
 
 def resolve(
@@ -88,6 +99,7 @@ def resolve(
     others = _environment("OTEL_EXPORTER_OTLP_ENDPOINT") or DEFAULT_ENDPOINT
     base = others if chosen is None else chosen
     _check_url("endpoint", base)
+    _check_base("endpoint", base)
     traces = None if chosen else _environment("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
     logs = None if chosen else _environment("OTEL_EXPORTER_OTLP_LOGS_ENDPOINT")
     for name, url in (("traces endpoint", traces), ("logs endpoint", logs)):
@@ -149,6 +161,14 @@ def _check_url(argument: str, value: str) -> None:
         is_legal = False
     if not is_legal:
         raise _wrong(argument, redact(value), legal)  # it may hold a password
+
+
+def _check_base(argument: str, url: str) -> None:
+    """Refuse the URL of one signal, to which the path of each would be added once more."""
+    path = urlsplit(url).path.rstrip("/")
+    for signal_path in _SIGNAL_PATHS:
+        if path.endswith(signal_path):
+            raise _wrong(argument, redact(url), f"the base URL, without {signal_path}")
 
 
 def _regions(values: Iterable[str]) -> tuple[str, ...]:

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import dataclasses
+import inspect
+import socket
+import threading
+from collections.abc import Iterator
 from typing import Any
 
 import handmade_calls as handmade
 import pytest
 from conftest import as_dict
+from opentelemetry import trace
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import TracerProvider
-from prometheus_client import CollectorRegistry
+from prometheus_client import CollectorRegistry, Gauge
 
 from fuseboard import setup
 from fuseboard.errors import ConfigurationError
 from fuseboard.runtime import RUNTIME, NullTelemetry
+from fuseboard.telemetry.settings import _PUBLIC_NAMES, Settings
 
 
 def resource_of(collector: Any) -> dict[str, Any]:
@@ -230,3 +237,108 @@ def test_headers_of_the_environment_that_cannot_be_sent_are_refused_without_thei
 def test_a_password_in_a_wrong_endpoint_is_not_repeated(clean_setup: None) -> None:
     with pytest.raises(ConfigurationError, match="endpoint='htp://host'"):
         setup.init("x", endpoint="htp://user:hunter2@host")
+
+
+@pytest.mark.parametrize("path", ["/v1/traces", "/v1/logs/", "/v1/metrics", "/otlp/v1/traces"])
+def test_the_url_of_one_signal_is_no_endpoint(
+    clean_setup: None, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    words = rf"use the base URL, without /v1/{path.rstrip('/').rpartition('/')[2]}$"
+    with pytest.raises(ConfigurationError, match=words):
+        setup.init("x", endpoint=f"http://127.0.0.1:4318{path}")
+    monkeypatch.setenv("FUSEBOARD_ENDPOINT", f"http://user:hunter2@127.0.0.1:4318{path}")
+    with pytest.raises(ConfigurationError, match=words) as caught:
+        setup.init("x")
+    assert "hunter2" not in str(caught.value)
+
+
+def test_a_place_that_knows_nothing_of_telemetry_is_named(
+    clean_setup: None,
+    collector: Any,
+    registry: CollectorRegistry,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    collector.script = [404] * 4
+    setup.init("x", endpoint=collector.url.replace("//", "//user:hunter2@"), registry=registry)
+    handmade.succeed()
+    assert setup.flush(20.0) is False
+    assert f"HTTP 404 Not Found from {collector.url}/v1/" in caplog.text
+    assert "is this an OTLP/HTTP endpoint?" in caplog.text
+    assert "hunter2" not in caplog.text
+
+
+# --- A failed init --------------------------------------------------------------------------
+def left_behind(registry: CollectorRegistry) -> tuple[Any, ...]:
+    """Return what an init that fails could leave in this process."""
+    return (
+        [thread.name for thread in threading.enumerate() if "fuseboard" in thread.name],
+        trace._TRACER_PROVIDER,
+        type(RUNTIME.telemetry),
+        list(registry.collect()),
+        dict(setup._STATE.servers),
+        setup._STATE.assembly,
+    )
+
+
+@pytest.fixture
+def busy_port() -> Iterator[int]:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        yield taken.getsockname()[1]
+
+
+def test_a_failed_init_leaves_nothing_and_a_corrected_one_works(
+    start: Any, registry: CollectorRegistry, busy_port: int, collector: Any
+) -> None:
+    before = left_behind(registry)
+    with pytest.raises(ConfigurationError, match=rf"init: metrics_port={busy_port}: cannot listen"):
+        start(metrics_port=busy_port, region="eu-west")
+    assert left_behind(registry) == before
+    assert RUNTIME.region is None
+    start(metrics_port=0)
+    assert resource_of(collector)["service.name"] == "tests"
+
+
+class PickyProvider(TracerProvider):
+    """A provider of the application that takes no processor."""
+
+    def add_span_processor(self, span_processor: Any) -> None:
+        raise RuntimeError("frozen")
+
+
+def test_a_provider_that_fails_leaves_nothing(start: Any, registry: CollectorRegistry) -> None:
+    before = left_behind(registry)
+    with pytest.raises(RuntimeError, match="frozen"):
+        start(tracer_provider=PickyProvider(shutdown_on_exit=False), metrics_port=0)
+    assert left_behind(registry) == before
+    start(metrics_port=0)
+
+
+def test_metrics_that_are_registered_already_leave_nothing(
+    start: Any, registry: CollectorRegistry
+) -> None:
+    theirs = Gauge("fuseboard_abandoned_threads", "Somebody else's.", registry=registry)
+    before = left_behind(registry)
+    with pytest.raises(ValueError, match="fuseboard_abandoned_threads"):
+        start(metrics_port=0)
+    assert left_behind(registry) == before
+    registry.unregister(theirs)
+    start(metrics_port=0)
+
+
+def test_only_what_can_be_given_is_named_as_different(
+    start: Any, collector: Any, monkeypatch: pytest.MonkeyPatch, refusing_endpoint: str
+) -> None:
+    start()
+    with pytest.raises(ConfigurationError, match=r"other values for endpoint: call"):
+        start(endpoint=refusing_endpoint)
+    with pytest.raises(ConfigurationError, match=r"other values for endpoint: call"):
+        start(endpoint=None)
+    monkeypatch.setenv("OTEL_BSP_MAX_QUEUE_SIZE", "7")
+    with pytest.raises(ConfigurationError, match="other values for OTEL_BSP_MAX_QUEUE_SIZE: call"):
+        start()
+    known = {*inspect.signature(setup.init).parameters}
+    assert {_PUBLIC_NAMES.get(f.name, f.name) for f in dataclasses.fields(Settings)} - known == {
+        "OTEL_BSP_MAX_QUEUE_SIZE", "OTEL_BLRP_MAX_QUEUE_SIZE", "OTEL_EXPORTER_OTLP_TIMEOUT",
+    }  # fmt: skip
