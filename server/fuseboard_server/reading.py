@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from fuseboard_collector.errors import StoreError
@@ -17,14 +18,27 @@ ANSWER_SECONDS = 600.0
 """How long a collector may take to put a large answer together."""
 
 
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Something to read from.
+
+    Attributes:
+        place: Where its data are, in words that follow "read from".
+    """
+
+    reader: StreamingReader
+    place: str
+
+
 @contextmanager
-def reader(collector: str | None, data: Path | None) -> Iterator[StreamingReader]:
-    """Yield a reader of a collector's or a folder's data.
+def source(collector: str | None, data: Path | None) -> Iterator[Source]:
+    """Yield a reader of a collector's or a folder's data, and say whose they are.
 
     Args:
         collector: Address of a running server; nothing else is tried then.
         data: Data folder; the server that owns it is asked, or it is read at rest. Without
-            either, the default folder is taken, then a server at the default address.
+            either: the server on the default folder, else the one at the default address, else
+            the default folder at rest.
 
     Raises:
         CommandError: If there is nothing to read from.
@@ -41,10 +55,10 @@ def reader(collector: str | None, data: Path | None) -> Iterator[StreamingReader
         yield _remote(DEFAULT_COLLECTOR)
         return
     with _at_rest(folder) as store:
-        yield store
+        yield Source(store, f"the folder {folder}")
 
 
-def _remote(collector: str) -> StreamingReader:
+def _remote(collector: str) -> Source:
     from fuseboard_collector.api import RemoteReader
 
     if not presence.answers(collector):
@@ -52,7 +66,8 @@ def _remote(collector: str) -> StreamingReader:
             f"no fuseboard answers at {collector}. Start one with `fuseboard serve`, or name the "
             "address after 'OTLP/HTTP' that a running one printed with --collector URL."
         )
-    return RemoteReader(collector, timeout=ANSWER_SECONDS)
+    reader = RemoteReader(collector, timeout=ANSWER_SECONDS)
+    return Source(reader, f"the server at {collector}")
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from click.testing import CliRunner
 
 from fuseboard_server.cli import COMMANDS, root
 from fuseboard_server.exits import Exit
+from fuseboard_server.settings import DEFAULT_COLLECTOR
 
 
 def run(*arguments: str) -> tuple[int, str]:
@@ -46,6 +47,16 @@ def test_each_command_has_help_that_describes_every_option(name: str) -> None:
     for option in command.params:
         if isinstance(option, click.Option) and not option.hidden:
             assert max(option.opts, key=len) in text
+
+
+def test_the_help_of_export_has_the_order_of_sources() -> None:
+    _, text = run("export", "--help")
+    flat = " ".join(text.split())
+    order = [
+        "the server on the default folder", DEFAULT_COLLECTOR, "the default folder itself",
+    ]  # fmt: skip
+    places = [flat.index(words) for words in ("With neither", *order)]
+    assert places == sorted(places)
 
 
 @pytest.mark.parametrize(

@@ -197,7 +197,24 @@ def test_a_reader_that_hangs_up_early_is_no_error(
         shell=True, capture_output=True, text=True, timeout=60, check=True,
     )  # fmt: skip
     assert len(done.stdout.splitlines()) == 1
-    assert done.stderr == ""
+    assert done.stderr == f"calls, read from the server at {served.otlp_url}\n"
+
+
+def test_which_source_was_read_is_said_on_standard_error(
+    serve: Callable[..., Any], cli: Cli, tmp_path: Path
+) -> None:
+    served = serve()
+    post_calls(served.otlp_url, 2)
+    output = tmp_path / "calls.jsonl"
+    from_server = f"read from the server at {served.otlp_url}\n"
+    done = cli("export", "calls", FUSEBOARD_DATA=str(served.data))
+    assert done.stderr == f"calls, {from_server}"
+    done = cli("export", "calls", "--data", str(served.data), "--output", str(output))
+    assert done.stderr == f"2 calls written to {output}, {from_server}"
+    assert served.running.end() == 0
+    done = cli("export", "calls", "--data", str(served.data))
+    assert done.stderr == f"calls, read from the folder {served.data}\n"
+    assert len(done.stdout.splitlines()) == 2
 
 
 def test_no_server_and_no_data_say_what_to_name(cli: Cli, tmp_path: Path) -> None:

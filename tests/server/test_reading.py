@@ -33,8 +33,10 @@ def make(folder: Path, *, owner: str | None = None) -> Path:
 
 
 def source(collector: str | None = None, data: Path | None = None) -> str:
-    with reading.reader(collector, data) as found:
-        return found.store_id
+    with reading.source(collector, data) as found:
+        place = found.reader.store_id
+        assert found.place in {f"the server at {place}", f"the folder {Path(place).parent}"}
+        return place
 
 
 def test_a_named_collector_is_asked_and_nothing_else(alive: set[str], tmp_path: Path) -> None:

@@ -50,36 +50,40 @@ def export(
 ) -> None:
     """Write calls, attempts, transitions of breakers, or alerts.
 
-    Asks the server that runs on the data folder, or reads the folder when none runs. Without
-    --collector and --data: the default folder, then the server at the default address.
+    With --collector, from that server. With --data, from the server that runs on that folder,
+    or from the folder itself when none does. With neither, from the first there is of: the
+    server on the default folder, any server at http://127.0.0.1:4318 (a demo, for example), the
+    default folder itself. Which one it was is said at the end, on standard error.
     """
     if collector is not None and data is not None:
         raise CommandError("give --collector or --data, not both", Exit.USAGE)
     if form == "parquet" and output is None and sys.stdout.isatty():
         raise CommandError("parquet is binary: name a file with --output FILE", Exit.USAGE)
     from fuseboard_collector.errors import StoreError
-    from fuseboard_server.reading import reader
+    from fuseboard_server.reading import source
 
     folder = data.expanduser().absolute() if data is not None else None
-    with reader(collector, folder) as source:
+    with source(collector, folder) as found:
         try:
-            with source.stream(f"export_{kind}", _window(since)) as answer:
-                _write(answer, form, output, kind)
+            with found.reader.stream(f"export_{kind}", _window(since)) as answer:
+                done = _write(answer, form, output, kind)
         except StoreError as error:
-            raise CommandError(f"can't export {kind}: {error}") from error
+            raise CommandError(f"can't export {kind} from {found.place}: {error}") from error
+        click.echo(f"{done}, read from {found.place}", err=True)
 
 
-def _write(answer: Batches, form: str, output: Path | None, kind: str) -> None:
+def _write(answer: Batches, form: str, output: Path | None, kind: str) -> str:
+    """Write, and say what was written."""
     from fuseboard_server.exporting import WRITERS
 
     write = WRITERS[form]
     with writing_to(output or "standard output"):
         if output is None:
             _write_stdout(lambda stream: write(answer, stream))
-            return
+            return kind
         with output.open("wb") as stream:
             written = write(answer, stream)
-    click.echo(f"{written} {kind} written to {output}", err=True)
+    return f"{written} {kind} written to {output}"
 
 
 def _window(since: float | None) -> dict[str, object]:
