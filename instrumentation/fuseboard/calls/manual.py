@@ -76,8 +76,8 @@ class call:  # noqa: N801 - reads as a function: with fuseboard.call("search") a
             raise ConfigurationError(f"call(args={args!r}): must be a mapping by name, or None")
         if call_id is not None and not isinstance(call_id, str):
             raise ConfigurationError(f"call(call_id={call_id!r}): must be a text, or None")
-        ignored = frozenset(check_names("ignore_arguments", ignore_arguments))
-        self._tool = _tool_called(check_name(name), region, upstream, type, ignored)
+        ignored = frozenset(check_names("call", "ignore_arguments", ignore_arguments))
+        self._tool = _tool_called(check_name("call", name), region, upstream, type, ignored)
         self._args = dict(args or {})
         self._call_id = call_id
         self._result: Any = None
@@ -168,7 +168,10 @@ def _tool_called(
 ) -> Tool:
     tools = _CALLED.tools
     key = (name, region, upstream, kind, ignored)
-    known = tools.get(key)
+    try:
+        known = tools.get(key)
+    except TypeError:  # an option that can't be a key is none that is legal, as Tool will say
+        known = None
     if known is not None:
         return known
     with _CALLED.lock:
@@ -181,6 +184,7 @@ def _tool_called(
             upstream=upstream,
             type=kind,
             ignore_arguments=ignored,
+            owner="call",
             is_registered=is_new_name and may_register,
         )
         if len(tools) < MAX_NAMES:

@@ -50,29 +50,33 @@ class Tool:
         ignore_arguments: Collection[str] = (),
         hash_arguments: bool = True,
         is_registered: bool = True,
+        owner: str = "tool",
     ) -> None:
         """Check the options and register the tool, unless ``is_registered`` is false.
+
+        Messages say that the options are those of ``owner``.
 
         Raises:
             ConfigurationError: If an option is wrong.
         """
-        self.region, self.region_of = _split("region", region)
-        fixed_upstream, self.upstream_of = _split("upstream", upstream)
-        self.policy = _check_policy(policy)
-        self.ignored = frozenset(check_names("ignore_arguments", ignore_arguments))
+        self.region, self.region_of = _split(owner, "region", region)
+        fixed_upstream, self.upstream_of = _split(owner, "upstream", upstream)
+        self.policy = _check_policy(owner, policy)
+        self.ignored = frozenset(check_names(owner, "ignore_arguments", ignore_arguments))
         if not isinstance(hash_arguments, bool):
-            raise ConfigurationError(f"tool(hash_arguments={hash_arguments!r}): must be a bool")
+            raise ConfigurationError(f"{owner}(hash_arguments={hash_arguments!r}): must be a bool")
         self.hashes_arguments = hash_arguments
         self.needs_arguments = hash_arguments or bool(self.region_of or self.upstream_of)
         self.bind: Binder = make_binder(function)
         self.signature: inspect.Signature | None = signature_of(function)
+        _check_ignored(owner, self.ignored, self.signature)
         if type not in TOOL_TYPES:
-            raise ConfigurationError(f"tool(type={type!r}): must be one of {TOOL_TYPES}")
+            raise ConfigurationError(f"{owner}(type={type!r}): must be one of {TOOL_TYPES}")
         breaker = self.policy.breaker if self.policy else None
         self.info = ToolInfo(
-            name=check_name(name if name is not None else _name_of(function)),
+            name=check_name(owner, name if name is not None else _name_of(owner, function)),
             type=type,
-            regions=tuple(check_names("regions", regions)) or _just(self.region),
+            regions=tuple(check_names(owner, "regions", regions)) or _just(self.region),
             upstream=fixed_upstream,
             has_breaker=breaker is not None,
         )
@@ -89,7 +93,7 @@ def _register(info: ToolInfo) -> None:
         guard.swallow("registering a tool", fault)
 
 
-def check_name(name: object) -> str:
+def check_name(owner: str, name: object) -> str:
     """Return a tool's name if it may be one.
 
     Raises:
@@ -97,20 +101,20 @@ def check_name(name: object) -> str:
     """
     if not isinstance(name, str) or not name.strip() or len(name) > MAX_NAME:
         raise ConfigurationError(
-            f"tool(name={name!r}): must be a text of 1 to {MAX_NAME} characters"
+            f"{owner}(name={name!r}): must be a text of 1 to {MAX_NAME} characters"
         )
     return name
 
 
-def _name_of(function: Callable[..., Any]) -> str:
+def _name_of(owner: str, function: Callable[..., Any]) -> str:
     inner = getattr(function, "func", function)  # functools.partial
     name = getattr(inner, "__name__", None) or type(function).__name__
     if name == "<lambda>":
-        raise ConfigurationError("tool(<lambda>): a lambda has no name; give one with name=...")
+        raise ConfigurationError(f"{owner}(<lambda>): a lambda has no name; give one with name=...")
     return str(name)
 
 
-def _split(option: str, given: object) -> tuple[str | None, Resolver | None]:
+def _split(owner: str, option: str, given: object) -> tuple[str | None, Resolver | None]:
     if given is None:
         return None, None
     if isinstance(given, str) and given:
@@ -118,17 +122,17 @@ def _split(option: str, given: object) -> tuple[str | None, Resolver | None]:
     if callable(given):
         return None, given
     raise ConfigurationError(
-        f"tool({option}={given!r}): must be a text, or a function of the bound arguments"
+        f"{owner}({option}={given!r}): must be a text, or a function of the bound arguments"
     )
 
 
-def _check_policy(policy: object) -> Policy | None:
+def _check_policy(owner: str, policy: object) -> Policy | None:
     if policy is None or isinstance(policy, Policy):
         return policy
-    raise ConfigurationError(f"tool(policy={policy!r}): must be a fuseboard.Policy or None")
+    raise ConfigurationError(f"{owner}(policy={policy!r}): must be a fuseboard.Policy or None")
 
 
-def check_names(option: str, names: Collection[str]) -> Collection[str]:
+def check_names(owner: str, option: str, names: Collection[str]) -> Collection[str]:
     """Return the names that an option lists if they are such.
 
     Raises:
@@ -136,8 +140,24 @@ def check_names(option: str, names: Collection[str]) -> Collection[str]:
     """
     is_collection = isinstance(names, Collection) and not isinstance(names, str | bytes)
     if not is_collection or not all(isinstance(name, str) and name for name in names):
-        raise ConfigurationError(f"tool({option}={names!r}): must be a collection of texts")
+        raise ConfigurationError(f"{owner}({option}={names!r}): must be a collection of texts")
     return names
+
+
+def _check_ignored(
+    owner: str, ignored: Collection[str], signature: inspect.Signature | None
+) -> None:
+    """Refuse names that no argument can have; a misspelt one would change every hash."""
+    if signature is None:
+        return
+    parameters = signature.parameters
+    unknown = sorted(set(ignored) - parameters.keys())
+    takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
+    if unknown and not takes_any:
+        raise ConfigurationError(
+            f"{owner}(ignore_arguments={unknown!r}): the function has no such parameter; it has "
+            f"{', '.join(parameters) or 'none'}"
+        )
 
 
 def _just(region: str | None) -> tuple[str, ...]:

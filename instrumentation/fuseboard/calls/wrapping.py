@@ -21,20 +21,7 @@ _NO_POLICY: Final = Policy()
 
 
 class ToolOptions(TypedDict, total=False):
-    """Options of :func:`tool` and :func:`wrap`.
-
-    Attributes:
-        name: The tool's name; default the function's.
-        policy: How its calls are guarded; default not at all.
-        region: The region it acts in, or a function of the bound arguments that returns it;
-            default the process's own.
-        upstream: The service it depends on, likewise.
-        type: ``function``, ``extension`` or ``datastore``.
-        regions: The regions it may act in, whose metric series then exist from the start.
-        ignore_arguments: Names of arguments that are left out of the arguments' hash because
-            they change from call to call.
-        hash_arguments: Whether the arguments are hashed.
-    """
+    """Options of :func:`tool`, which describes them, and :func:`wrap`."""
 
     name: str | None
     policy: Policy | None
@@ -59,7 +46,16 @@ def tool(fn: F | None = None, /, **options: Unpack[ToolOptions]) -> F | Callable
 
     Args:
         fn: The function, where the decorator is used without parentheses.
-        **options: See :class:`ToolOptions`.
+        name: The tool's name; default the function's.
+        policy: A :class:`fuseboard.Policy`, how its calls are guarded; default not at all.
+        region: The region it acts in, or a function of the bound arguments that returns it;
+            default the process's own.
+        upstream: The service it depends on, likewise.
+        type: ``function`` (the default), ``extension`` or ``datastore``.
+        regions: The regions it may act in, whose metric series then exist from the start.
+        ignore_arguments: Names of arguments that are left out of the arguments' hash because
+            they change from call to call.
+        hash_arguments: Whether the arguments are hashed; default True.
 
     Returns:
         The tool, of the same type as the function.
@@ -70,8 +66,8 @@ def tool(fn: F | None = None, /, **options: Unpack[ToolOptions]) -> F | Callable
     Since 0.1.
     """
     if fn is None:
-        return lambda function: wrap(function, **options)
-    return wrap(fn, **options)
+        return lambda function: _make("tool", function, options)
+    return _make("tool", fn, options)
 
 
 def wrap(fn: F, /, **options: Unpack[ToolOptions]) -> F:
@@ -79,35 +75,49 @@ def wrap(fn: F, /, **options: Unpack[ToolOptions]) -> F:
 
     Args:
         fn: A function, method, partial or callable object.
-        **options: See :class:`ToolOptions`.
+        **options: Those of :func:`tool`.
 
     Raises:
         ConfigurationError: If an option is wrong or does not go with the function.
 
     Since 0.1.
     """
+    return _make("wrap", fn, options)
+
+
+def _make(owner: str, fn: F, options: ToolOptions) -> F:
+    """Make a tool of a function for ``owner``, whose name error messages give."""
     unknown = options.keys() - ToolOptions.__annotations__.keys()
     if unknown:
         raise ConfigurationError(
-            f"tool(): unknown option {min(unknown)!r}; there are "
+            f"{owner}(): unknown option {min(unknown)!r}; there are "
             f"{', '.join(sorted(ToolOptions.__annotations__))}"
         )
     found: Any = fn
     if isinstance(found, staticmethod | classmethod):
         # Wrapped inside and put back, so that the class binds it as before.
-        return cast("F", type(found)(wrap(found.__func__, **options)))
+        return cast("F", type(found)(_make(owner, found.__func__, options)))
     if inspect.isclass(found) or not callable(found):
         raise ConfigurationError(
-            f"tool({found!r}): must be a function or a method; decorate a class's methods instead"
+            f"{owner}({found!r}): must be a function or a method{_advice(owner, found)}"
         )
     if hasattr(found, _MARK):
         raise ConfigurationError(
-            f"tool({found!r}): is a tool already; decorated twice, every call would count twice"
+            f"{owner}({found!r}): is a tool already; decorated twice, every call would count twice"
         )
-    known = Tool(found, **options)
+    known = Tool(found, owner=owner, **options)
     wrapper = functools.wraps(found)(_choose(known, found))
     setattr(wrapper, _MARK, known)
     return cast("F", wrapper)
+
+
+def _advice(owner: str, given: object) -> str:
+    if inspect.isclass(given):
+        return "; decorate the methods of the class instead"
+    if not isinstance(given, str):
+        return ""
+    example = "@tool(name=" if owner == "tool" else "wrap(function, name="
+    return f"; to name a tool, write {example}{given!r})"
 
 
 def _choose(known: Tool, function: Callable[..., Any]) -> Callable[..., Any]:

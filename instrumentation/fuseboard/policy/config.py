@@ -136,8 +136,13 @@ class Fallback:
 
     def __post_init__(self) -> None:
         has_value = self.value is not NO_VALUE
-        if (self.function is None) is not has_value:
-            raise ConfigurationError("Fallback: give either a function or value=..., not both")
+        if self.function is None and not has_value:
+            raise ConfigurationError("Fallback(): must be given a function, or value=...")
+        if self.function is not None and has_value:
+            raise ConfigurationError(
+                f"Fallback(function={self.function!r}, value={self.value!r}): must be given only "
+                "one of them"
+            )
         if self.function is not None and not callable(self.function):
             raise ConfigurationError(
                 f"Fallback(function={self.function!r}): must be callable; for a static value "
