@@ -16,7 +16,7 @@ CHECKED := $(PACKAGES) $(wildcard tests benchmarks examples scripts)
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-run: ## Start the server and a demo agent, and print the dashboard's address
+run: ## Start the server and a demo agent; ARGS="--ui-port 0" and the like go to the demo
 	@$(SETUP) demo
 	@exec $(BIN)/fuseboard demo $(ARGS)
 

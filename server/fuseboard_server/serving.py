@@ -17,7 +17,7 @@ import uvicorn
 from fuseboard_server import presence
 from fuseboard_server.exits import CommandError, Exit
 from fuseboard_server.settings import DATA_FILE, ServeSettings
-from fuseboard_server.sockets import bind, port_of, url
+from fuseboard_server.sockets import bind_all, port_of, url
 from fuseboard_server.stopping import stop_signals
 
 if TYPE_CHECKING:
@@ -112,15 +112,10 @@ def _lifespan(evaluator: Evaluator) -> Callable[[Any], Any]:
 
 @contextmanager
 def _listening(settings: ServeSettings) -> Iterator[tuple[socket.socket, socket.socket]]:
-    ui = bind(settings.host, settings.ui_port, "--ui-port")
-    try:
-        collector = bind(settings.host, settings.otlp_http_port, "--otlp-http-port")
-        try:
-            yield ui, collector
-        finally:
-            collector.close()
-    finally:
-        ui.close()
+    ports = {"--ui-port": settings.ui_port, "--otlp-http-port": settings.otlp_http_port}
+    ui, collector = bind_all(settings.host, ports)
+    with ui, collector:
+        yield ui, collector
 
 
 @contextmanager

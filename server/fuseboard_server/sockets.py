@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import ipaddress
 import socket
+from collections.abc import Mapping
 
 from fuseboard_server.exits import CommandError, Exit
 
@@ -39,6 +40,31 @@ def bind(host: str, port: int, flag: str) -> socket.socket:
         listener.close()
         raise CommandError(_explain(error, host, port, flag), Exit.USAGE) from error
     return listener
+
+
+def bind_all(host: str, ports: Mapping[str, int]) -> list[socket.socket]:
+    """Bind several TCP sockets, or none.
+
+    Args:
+        host: Address or name to listen on.
+        ports: Command-line flag → port, 0 for any free one.
+
+    Raises:
+        CommandError: If one can't be had; says so of each that can't.
+    """
+    listeners: list[socket.socket] = []
+    refusals: list[str] = []
+    for flag, port in ports.items():
+        try:
+            listeners.append(bind(host, port, flag))
+        except CommandError as error:
+            refusals.append(error.message)
+    if refusals:
+        for listener in listeners:
+            listener.close()
+        # A wrong host is the same message for every port.
+        raise CommandError("\n".join(dict.fromkeys(refusals)), Exit.USAGE)
+    return listeners
 
 
 def _explain(error: OSError, host: str, port: int, flag: str) -> str:

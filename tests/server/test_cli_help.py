@@ -64,6 +64,16 @@ def test_the_help_of_export_has_the_order_of_sources() -> None:
     [
         (["nonsense"], ["nonsense", "No such command"]),
         (["serve", "--ui-port", "70000"], ["70000", "65535"]),
+        (
+            ["serve", "--ui-port", "abc"],
+            ["--ui-port", "'abc' is no port", "1 to 65535", "0 for any"],
+        ),
+        (["serve", "--ui-port", "1_0"], ["'1_0' is no port"]),
+        (["serve", "--otlp-http-port", "٣"], ["'٣' is no port"]),
+        (["serve", "--otlp-http-port", "9" * 5000], ["is no port"]),
+        (["serve", "--otlp-http-port", "000000099999"], ["is no port"]),
+        (["demo", "--metrics-port", "-1"], ["--metrics-port", "'-1' is no port"]),
+        (["demo", "--ui-port", "9", "--metrics-port", "9"], ["--metrics-port", "differ"]),
         (["serve", "--ui-port", "9", "--otlp-http-port", "9"], ["--ui-port", "differ"]),
         (["serve", "--retention", "soon"], ["'soon'", "30d"]),
         (["serve", "--retention", "0d"], ["'0d'", "above 0"]),

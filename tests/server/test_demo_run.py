@@ -7,7 +7,6 @@ import json
 import os
 import pty
 import signal
-import socket
 import subprocess
 import sys
 import termios
@@ -23,6 +22,7 @@ import pytest
 from fuseboard.conventions import ErrorClass
 from fuseboard_server.demo.scenario import REGIONS, TOOLS
 from fuseboard_server.exits import Exit
+from fuseboard_server.sockets import bind, port_of
 
 pytestmark = pytest.mark.e2e
 
@@ -181,15 +181,19 @@ def test_the_end_of_one_process_ends_the_demo(start: Callable[..., Any], tmp_pat
     assert not [pid for pid in family if is_running(pid)]
 
 
-def test_a_port_in_use_is_said_by_the_demo_too(cli: Cli, tmp_path: Path) -> None:
-    with socket.socket() as holder:
-        holder.bind(("127.0.0.1", 0))
-        holder.listen()
-        port = str(holder.getsockname()[1])
-        done = cli("demo", "--ui-port", port, "--otlp-http-port", "0")
+def test_ports_in_use_are_said_at_once_and_how_to_change_them_with_make(cli: Cli) -> None:
+    flags = ("--ui-port", "--metrics-port")
+    with bind("127.0.0.1", 0, "") as one, bind("127.0.0.1", 0, "") as other:
+        ports = [str(port_of(one)), str(port_of(other))]
+        arguments = [word for pair in zip(flags, ports, strict=True) for word in pair]
+        done = cli("demo", *arguments, "--otlp-http-port", "0")
     assert done.returncode == Exit.USAGE
-    assert port in done.stderr
-    assert "--ui-port" in done.stderr
+    for flag, port in zip(flags, ports, strict=True):
+        assert f"port {port} on" in done.stderr
+        assert f"{flag} PORT" in done.stderr
+    assert 'make run ARGS="--ui-port 0 --metrics-port 0"' in done.stderr
+    assert "--otlp-http-port" not in done.stderr
+    assert done.stdout == ""
 
 
 def test_a_wrong_scenario_is_said_before_anything_starts(cli: Cli, tmp_path: Path) -> None:

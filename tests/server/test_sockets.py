@@ -5,7 +5,7 @@ import socket
 import pytest
 
 from fuseboard_server.exits import CommandError, Exit
-from fuseboard_server.sockets import bind, is_free, port_of, url
+from fuseboard_server.sockets import bind, bind_all, is_free, port_of, url
 
 
 def test_a_taken_port_names_itself_and_the_flag() -> None:
@@ -18,6 +18,32 @@ def test_a_taken_port_names_itself_and_the_flag() -> None:
     assert str(port) in caught.value.message
     assert "--ui-port" in caught.value.message
     assert is_free("127.0.0.1", port)
+
+
+def test_every_taken_port_is_said_at_once_and_none_is_kept() -> None:
+    flags = ("--ui-port", "--otlp-http-port", "--metrics-port")
+    first, free, last = (bind("127.0.0.1", 0, flag) for flag in flags)
+    with first, last:
+        ports = dict(zip(flags, map(port_of, (first, free, last)), strict=True))
+        free.close()
+        with pytest.raises(CommandError) as caught:
+            bind_all("127.0.0.1", ports)
+        assert is_free("127.0.0.1", ports["--otlp-http-port"])
+    assert caught.value.exit_code == Exit.USAGE
+    lines = caught.value.message.splitlines()
+    assert len(lines) == 2
+    for line, flag in zip(lines, ("--ui-port", "--metrics-port"), strict=True):
+        assert f"port {ports[flag]} " in line
+        assert f"{flag} PORT" in line
+    with pytest.raises(CommandError) as caught:
+        bind_all("203.0.113.1", {"--ui-port": 0, "--otlp-http-port": 0})
+    assert "--host" in caught.value.message
+
+
+def test_sockets_come_in_the_order_of_their_flags() -> None:
+    one, two = bind_all("127.0.0.1", {"--ui-port": 0, "--otlp-http-port": 0})
+    with one, two:
+        assert port_of(one) != port_of(two)
 
 
 def test_a_port_just_left_can_be_had_again() -> None:

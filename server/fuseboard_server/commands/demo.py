@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from fuseboard_server.commands.options import FOLDER, PORT, Duration
+from fuseboard_server.commands.options import FOLDER, PORT, Duration, require_different
 from fuseboard_server.exits import CommandError, Exit
 from fuseboard_server.settings import DEFAULT_OTLP_HTTP_PORT, DEFAULT_UI_PORT
 
@@ -63,6 +63,9 @@ def demo(
     Nothing on the board is invented: the agent calls real HTTP servers and an MCP server on
     this machine through the shim. Ctrl-C stops everything.
     """
+    require_different(
+        {"--ui-port": ui_port, "--otlp-http-port": otlp_http_port, "--metrics-port": metrics_port}
+    )
     _require_demo_packages()
     from fuseboard_server.demo.scenario import DEFAULT_SCENARIO, ScenarioError
     from fuseboard_server.demo.supervisor import DemoSettings, run

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import click
 
+from fuseboard_server.exits import CommandError, Exit
 from fuseboard_server.settings import SECONDS_PER_DAY, default_data_dir, parse_duration
+
+MAX_PORT = 65535
 
 
 class Duration(click.ParamType[float]):
@@ -64,11 +68,49 @@ class HttpUrl(click.ParamType[str]):
         return text.rstrip("/")
 
 
+class Port(click.ParamType[int]):
+    """A TCP port, 0 for any free one."""
+
+    name = "port"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int:
+        """Parse and check the range."""
+        text = str(value)
+        # Not isdigit(), which takes digits that int() does not; nor int() alone: it takes "1_0".
+        is_number = text.isascii() and text.isdecimal() and len(text) <= len(str(MAX_PORT))
+        if not is_number or int(text) > MAX_PORT:
+            self.fail(
+                f"{text!r} is no port; write a number from 1 to {MAX_PORT}, or 0 for any free one",
+                param,
+                ctx,
+            )
+        return int(text)
+
+
+def require_different(ports: Mapping[str, int | None]) -> None:
+    """Refuse one port for two purposes.
+
+    Args:
+        ports: Flag → port; 0 and None collide with nothing.
+    """
+    flags: dict[int, str] = {}
+    for flag, port in ports.items():
+        if not port:
+            continue
+        if port in flags:
+            raise CommandError(
+                f"{flags[port]} and {flag} are both {port}; they must differ.", Exit.USAGE
+            )
+        flags[port] = flag
+
+
 def resolve_data(data: Path | None) -> Path:
     """Return the data folder that was asked for, or the default one."""
     return (data or default_data_dir()).expanduser().absolute()
 
 
-PORT = click.IntRange(0, 65535)
+PORT = Port()
 FOLDER = click.Path(path_type=Path, file_okay=False)
 DATA_HELP = "Folder of the data file  [default: $FUSEBOARD_DATA, else ~/.local/share/fuseboard]"

@@ -12,6 +12,7 @@ from fuseboard_server.commands.options import (
     PORT,
     HttpUrl,
     Retention,
+    require_different,
     resolve_data,
 )
 from fuseboard_server.exits import CommandError, Exit
@@ -87,10 +88,7 @@ def serve(
     One process does it all. It stops on Ctrl-C or SIGTERM after storing what it accepted.
     """
     _check_exposure(host, insecure)
-    if ui_port == otlp_http_port != 0:
-        raise CommandError(
-            f"--ui-port and --otlp-http-port are both {ui_port}; they must differ.", Exit.USAGE
-        )
+    require_different({"--ui-port": ui_port, "--otlp-http-port": otlp_http_port})
     settings = ServeSettings(
         data=resolve_data(data),
         host=host,

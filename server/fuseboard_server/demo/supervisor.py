@@ -20,6 +20,8 @@ from fuseboard_server.demo.plan import Plan
 from fuseboard_server.demo.processes import start, stop
 from fuseboard_server.demo.scenario import DEFAULT_SCENARIO, Note, load
 from fuseboard_server.exits import CommandError
+from fuseboard_server.settings import DEFAULT_HOST, DEFAULT_OTLP_HTTP_PORT, DEFAULT_UI_PORT
+from fuseboard_server.sockets import bind_all
 from fuseboard_server.stopping import stop_signals
 
 START_SECONDS = 60.0
@@ -43,8 +45,8 @@ class DemoSettings:
     """
 
     data: Path | None = None
-    ui_port: int = 8501
-    otlp_http_port: int = 4318
+    ui_port: int = DEFAULT_UI_PORT
+    otlp_http_port: int = DEFAULT_OTLP_HTTP_PORT
     metrics_port: int | None = None
     speed: float = 4.0
     seed: int = 1
@@ -64,6 +66,7 @@ def run(settings: DemoSettings, say: Say) -> None:
         CommandError: If one of its processes can't start, or ends by itself.
     """
     notes = load(settings.scenario).notes
+    _require_free_ports(settings)
     with ExitStack() as stack:
         stack.enter_context(_signals_as_exceptions())
         try:
@@ -73,6 +76,23 @@ def run(settings: DemoSettings, say: Say) -> None:
         finally:
             _ignore_signals()
     _say_last(say, "the demo has stopped; no process is left.")
+
+
+def _require_free_ports(settings: DemoSettings) -> None:
+    """Say of every port in use that it is, before the first process starts."""
+    ports = {
+        "--ui-port": settings.ui_port,
+        "--otlp-http-port": settings.otlp_http_port,
+        "--metrics-port": settings.metrics_port or 0,
+    }
+    try:
+        listeners = bind_all(DEFAULT_HOST, ports)
+    except CommandError as error:
+        flags = " ".join(f"{flag} 0" for flag in ports if f"{flag} PORT" in error.message)
+        hint = f'\nWith make, and any free port: make run ARGS="{flags}"'
+        raise CommandError(error.message + hint, error.exit_code) from error
+    for listener in listeners:
+        listener.close()
 
 
 def _say_last(say: Say, text: str) -> None:
