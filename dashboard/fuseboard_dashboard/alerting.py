@@ -32,6 +32,21 @@ _RATIOS: Final = frozenset(
 )
 
 
+FIRING: Final = "firing"
+
+
+def place_of(labels: str) -> tuple[str | None, str | None]:
+    """Return the tool and region that an alert instance is about, None where it names none."""
+    try:
+        parsed = json.loads(labels)
+    except ValueError:
+        return None, None
+    if not isinstance(parsed, dict):
+        return None, None
+    tool, region = (str(parsed[key]) if parsed.get(key) else None for key in ("tool", "region"))
+    return tool, region
+
+
 def label_words(labels: str) -> str:
     """Return the labels of an alert instance in words: ``tool · region (job)``."""
     try:
@@ -50,18 +65,13 @@ def label_words(labels: str) -> str:
 
 def cause_link(alert: str, labels: str, filters: Filters) -> str:
     """Return the address of the page that shows why, for the instance's tool and region."""
-    try:
-        parsed = json.loads(labels)
-    except ValueError:
-        parsed = None
-    about = {
-        key: str(parsed[key])
-        for key in ("tool", "region")
-        if isinstance(parsed, dict) and parsed.get(key)
-    }
-    own = filters.narrowed(tool=about.get("tool"), region=about.get("region"))
-    own = replace(own, classes=_CLASSES.get(alert, ()))
-    return own.link(CAUSES.get(alert, "tool" if "tool" in about else "alerts"))
+    return link_to_cause(alert, *place_of(labels), filters)
+
+
+def link_to_cause(alert: str, tool: str | None, region: str | None, filters: Filters) -> str:
+    """Return the address of the page on which an alert's runbook begins, for a tool and region."""
+    own = replace(filters.narrowed(tool=tool, region=region), classes=_CLASSES.get(alert, ()))
+    return own.link(CAUSES.get(alert, "alerts" if tool is None else "tool"))
 
 
 def value_words(alert: str, value: object) -> str:
@@ -105,15 +115,15 @@ def _line(view: View, row: dict[object, object] | dict[str, object]) -> str:
     alert, state, severity = str(row["alert"]), str(row["state"]), str(row["severity"])
     labels = str(row["labels"])
     mark = theme.mark(theme.SEVERITY_MARKS, severity)
-    if state != "firing":
+    if state != FIRING:
         mark = theme.mark(theme.ALERT_STATE_MARKS, state)
     words = theme.mark(theme.ALERT_STATE_MARKS, state).label
-    begun = row["fired_at"] if state == "firing" else row["active_at"]
+    begun = row["fired_at"] if state == FIRING else row["active_at"]
     since = view.ago(begun if isinstance(begun, pd.Timestamp) else None)
     what = markup.link(f"<b>{markup.esc(alert)}</b>", cause_link(alert, labels, view.filters))
     about = label_words(labels)
     title = f"{_SUMMARIES.get(alert, '')} {about[:500]}"
-    pending = "" if state == "firing" else " is-pending"
+    pending = "" if state == FIRING else " is-pending"
     return (
         f'<div class="fb-alert{pending}" style="--c:{mark.colour}" data-testid="fb-alert" '
         f'data-alert="{markup.esc(alert)}" data-state="{markup.esc(state)}" '

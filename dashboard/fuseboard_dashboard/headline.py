@@ -47,10 +47,12 @@ def errors(row: Totals, before: Totals, filters: Filters) -> Stat:
     if now is not None and now > thresholds.ERROR_RATIO:
         tone = "bad" if now > thresholds.ERROR_RATIO_CRITICAL else "warn"
     note = _against(now, error_ratio(before), thresholds.ERROR_RATIO)
+    if row["input_faults"]:
+        note = f"+ {theme.count(row['input_faults'])} input faults"
     return Stat(
         "error-ratio", "Error rate", theme.percent(now), now, note, tone, filters.link("errors"),
-        "(error + rejected, without L1 input errors) / (all − cancelled − abandoned − "
-        "interrupted)",
+        "(error + rejected, without L1 input faults) / (all − cancelled − abandoned − "
+        f"interrupted); max {theme.limit(thresholds.ERROR_RATIO)}",
     )  # fmt: skip
 
 

@@ -4,9 +4,10 @@ Hooks for tests and scripts, stable like an API:
 
 * ``data-testid="fb-stat"`` with ``data-stat`` (``calls``, ``error-ratio``, …) and ``data-value``
   (the unrounded number, empty where there is none) on every headline number;
-* ``data-testid="fb-fuse"`` with ``data-tool``, ``data-region``, ``data-state``, ``data-level`` and
-  ``data-calls``, ``data-errors``, ``data-judged``, ``data-retried``, ``data-attempted``,
-  ``data-degraded``, ``data-p99`` on every fuse of the board;
+* ``data-testid="fb-fuse"`` with ``data-tool``, ``data-region``, ``data-state`` (of the breaker;
+  empty without one), ``data-level``, ``data-alerts`` (names of those that fire, by blanks) and
+  ``data-calls``, ``data-errors``, ``data-judged``, ``data-input-faults``, ``data-retried``,
+  ``data-attempted``, ``data-degraded``, ``data-p99`` on every fuse of the board;
 * ``data-testid="fb-cell"`` with ``data-class``, ``data-tool``, ``data-region``, ``data-value`` in
   the matrix of errors;
 * ``data-testid="fb-window"`` with ``data-since`` and ``data-until`` (RFC 3339): the window that
@@ -90,6 +91,21 @@ def badge(mark: theme.Mark, text: str | None = None, *, loud: bool = False) -> s
         f'<span class="fb-badge{kind}" style="--c:{mark.colour}">'
         f'<span class="fb-symbol">{esc(mark.symbol)}</span>{esc(text or mark.label)}</span>'
     )
+
+
+def breaker(state: str | None, age: str = "", *, loud: bool = False) -> str:
+    """Return the pill of a breaker's state; a dash where no breaker is known.
+
+    Args:
+        state: A key of the state marks, or None.
+        age: For how long, in words.
+        loud: Whether it asks for somebody.
+    """
+    if state is None:
+        title = "No breaker: no call here passed one, and none is known from before."
+        return f'<span class="fb-no-breaker" title="{title}">{theme.NO_BREAKER.symbol}</span>'
+    mark = theme.mark(theme.STATE_MARKS, state)
+    return badge(mark, f"{mark.label} {age}".rstrip(), loud=loud)
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,6 +36,11 @@ def whole(values: pd.Series) -> pd.Series:
     return values.map(lambda value: "" if pd.isna(value) else f"{value:.0f}")
 
 
+def last_part(name: str) -> str:
+    """Return the last part of a dotted name, as of ``httpx.ConnectError``; a code stays whole."""
+    return name.rsplit(".", 1)[-1] or name
+
+
 def height(frame: pd.DataFrame) -> int:
     """Return the pixels that a table needs, at most twelve rows' worth."""
     return 38 + 35 * min(len(frame), 11)
@@ -56,37 +61,42 @@ def sample_calls(view: View, frame: pd.DataFrame, key: str) -> None:
             "region": frame["region"],
             "outcome": marked(frame["outcome"], theme.OUTCOME_MARKS),
             "class": marked(frame["error_class"], theme.CLASS_MARKS),
-            "error": blank(frame["error_type"]),
+            "error": blank(frame["error_type"]).map(last_part),
+            "message": blank(frame["error_message"]),
             "status": whole(frame["http_status"]),
             "attempts": frame["attempts"],
             "duration": frame["duration_seconds"],
             "backoff": frame["backoff_seconds"],
             "decided": blank(frame["layer"]),
             "classifier": blank(frame["classifier_id"]),
-            "message": blank(frame["error_message"]),
+            "full_type": blank(frame["error_type"]),
             "arguments": blank(frame["args_hash"]),
             "trace": frame["trace_id"],
         }
     )
-    drop = [c for c in ("error", "status", "class", "message") if (shown[c] == "").all()]
+    rarely = ("error", "full_type", "status", "class", "message")
+    drop = [column for column in rarely if (shown[column] == "").all()]
     st.dataframe(
         shown.drop(columns=drop), hide_index=True, height=height(shown), key=key,
         column_config={
             "time": st.column_config.DatetimeColumn(
                 "Ended", format="HH:mm:ss.SSS", pinned=True, width=110,
                 help=f"End of the call, {view.zone_name}"),
-            "tool": st.column_config.TextColumn("Tool", width=130),
-            "region": st.column_config.TextColumn("Region", width=105),
-            "outcome": st.column_config.TextColumn("Outcome", width=105),
-            "class": st.column_config.TextColumn("Class", width=125),
-            "error": st.column_config.TextColumn("Error type", width=150),
+            "tool": st.column_config.TextColumn("Tool", width=115),
+            "region": st.column_config.TextColumn("Region", width=100),
+            "outcome": st.column_config.TextColumn("Outcome", width=100),
+            "class": st.column_config.TextColumn("Class", width=120),
+            "error": st.column_config.TextColumn(
+                "Error type", width=140,
+                help="Last part of its name; the full name is in the column Full type"),
+            "message": st.column_config.TextColumn("Message", width=300),
             "status": st.column_config.TextColumn("HTTP", width=60),
             "attempts": st.column_config.NumberColumn("Attempts", width=78),
             "duration": st.column_config.NumberColumn("Duration (s)", format="%.3f", width=100),
             "backoff": st.column_config.NumberColumn("Back-off (s)", format="%.3f", width=100),
             "decided": st.column_config.TextColumn("Decided by", width=95),
             "classifier": st.column_config.TextColumn("Classifier", width=150),
-            "message": st.column_config.TextColumn("Message", width=260),
+            "full_type": st.column_config.TextColumn("Full type", width=260),
             "arguments": st.column_config.TextColumn("Argument hash", width=165),
             "trace": st.column_config.TextColumn("Trace id", width=270),
         },

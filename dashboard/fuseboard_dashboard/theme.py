@@ -80,8 +80,10 @@ STATE_MARKS: Final[dict[str, Mark]] = {
     BreakerState.HALF_OPEN: Mark("Half-open", AMBER, "◐", "/"),
     BreakerState.OPEN: Mark("Open", RED, "○", "x"),
     BreakerState.ISOLATED: Mark("Isolated", VIOLET, "⊘", "\\"),
-    UNKNOWN_STATE: Mark("Unknown", GREY, "?", "."),
+    UNKNOWN_STATE: Mark("Unknown", GREY, "?", "-"),
 }
+
+NO_BREAKER: Final = Mark("No breaker", GREY, "–")
 
 SEVERITY_MARKS: Final[dict[str, Mark]] = {
     "critical": Mark("Critical", RED, "▲"),
@@ -116,6 +118,16 @@ HEAT_SCALE: Final = ((0.0, "rgba(82,105,183,0.08)"), (0.35, SLATE), (1.0, ORANGE
 """Few calls nearly transparent, so that the scale works on either background."""
 
 UNMARKED: Final = Mark("Other", GREY, "·")
+
+LEVEL_MARKS: Final[dict[str, Mark]] = {
+    "tripped": Mark("Tripped", RED, "○"),
+    "failing": Mark("Failing", RED, "✖"),
+    "strained": Mark("Strained", ORANGE, "◆"),
+    "few": Mark("Too few calls to judge", GREY, "…"),
+    "fine": Mark("Fine", GREEN, "●"),
+    "idle": Mark("No calls", GREY, "·"),
+}
+"""How much a fuse needs somebody."""
 
 
 def mark(family: dict[str, Mark], value: object) -> Mark:
@@ -184,15 +196,15 @@ def factor(value: float | None) -> str:
 
 
 def span(delta: timedelta) -> str:
-    """Format how long something has lasted: ``45 s``, ``12 min``, ``3 h 05 min``, ``2 d 4 h``."""
+    """Format how long something has lasted, in two units at most: ``45 s``, ``1 min 28 s``."""
     total = max(0, int(delta.total_seconds()))
-    if total < 90:
-        return f"{total} s"
-    if total < 3600:
-        return f"{total // 60} min"
-    if total < 86400:
-        return f"{total // 3600} h {total % 3600 // 60:02d} min"
-    return f"{total // 86400} d {total % 86400 // 3600} h"
+    found = []
+    for size, unit in ((86400, "d"), (3600, "h"), (60, "min"), (1, "s")):
+        number, total = divmod(total, size)
+        found.append((number, f"{number} {unit}"))
+    first = next((place for place, (number, _) in enumerate(found) if number), len(found) - 1)
+    largest, *rest = found[first : first + 2]
+    return " ".join([largest[1], *(words for number, words in rest if number)])
 
 
 def clock_time(moment: datetime, zone: tzinfo) -> str:

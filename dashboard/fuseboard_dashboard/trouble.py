@@ -9,12 +9,15 @@ from typing import Any, Final
 import pandas as pd
 
 from fuseboard.conventions import BreakerState
+from fuseboard_alerts.model import Severity
 from fuseboard_dashboard import thresholds
+from fuseboard_dashboard.alerting import FIRING, place_of
 from fuseboard_dashboard.data import rows
 from fuseboard_dashboard.theme import UNKNOWN_STATE, is_missing, ratio
 
-LEVELS: Final = ("tripped", "failing", "strained", "fine", "idle")
-"""From worst to quietest."""
+LEVELS: Final = ("tripped", "failing", "strained", "few", "fine", "idle")
+"""From worst to quietest; ``few``: too few calls to say that all is fine."""
+TROUBLED: Final = LEVELS[:3]
 
 _STATE_RANK: Final = {
     BreakerState.OPEN: 4,
@@ -25,24 +28,37 @@ _STATE_RANK: Final = {
 
 
 @dataclass(frozen=True, slots=True)
+class Firing:
+    """An alert that fires for a fuse."""
+
+    alert: str
+    severity: str
+    since: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Fuse:
     """One tool in one region, over the window.
 
-    Counts are weighted calls; ``p99`` and ``slowest`` are seconds, None without calls.
+    Counts are weighted calls; ``p99`` is seconds, None without calls. ``state`` is the breaker's,
+    None where no breaker is known; ``since`` is None where it never changed. ``alerts`` are most
+    urgent first.
     """
 
     tool: str
     region: str
-    state: str = BreakerState.CLOSED
+    state: str | None = None
     since: datetime | None = None
     calls: float = 0.0
     judged: float = 0.0
     errors: float = 0.0
+    input_faults: float = 0.0
     degraded: float = 0.0
     faults: float = 0.0
     attempted: float = 0.0
     retried: float = 0.0
     p99: float | None = None
+    alerts: tuple[Firing, ...] = ()
 
     @property
     def error_ratio(self) -> float | None:
@@ -51,8 +67,11 @@ class Fuse:
 
     @property
     def success_ratio(self) -> float | None:
-        """Return 1 − error rate."""
-        return None if self.error_ratio is None else 1 - self.error_ratio
+        """Return judged calls that neither failed nor were wrong themselves over judged calls.
+
+        Not 1 − error rate: a fault of the request (L1) is no error of the tool, nor a success.
+        """
+        return ratio(max(0.0, self.judged - self.errors - self.input_faults), self.judged)
 
     @property
     def retry_ratio(self) -> float | None:
@@ -90,22 +109,40 @@ class Fuse:
         return over and self.calls >= thresholds.SLOW.minimum_calls
 
     @property
+    def only_fails(self) -> bool:
+        """Tell whether not a single call succeeded: trouble, however few they are."""
+        return self.success_ratio == 0
+
+    @property
+    def has_few_calls(self) -> bool:
+        """Tell whether there are fewer calls than the error alert needs to judge."""
+        return self.judged < thresholds.ERRORS.minimum_calls
+
+    @property
     def level(self) -> str:
         """Return one of ``LEVELS``."""
         if self.state in (BreakerState.OPEN, BreakerState.ISOLATED):
             return "tripped"
-        if self.is_failing:
+        if self.is_failing or any(a.severity == Severity.CRITICAL for a in self.alerts):
             return "failing"
-        half_open = self.state == BreakerState.HALF_OPEN
-        if half_open or self.is_erring or self.is_retrying or self.is_slow:
+        if self._is_strained:
             return "strained"
-        return "fine" if self.calls else "idle"
+        if not self.calls:
+            return "idle"
+        return "few" if self.has_few_calls else "fine"
+
+    @property
+    def _is_strained(self) -> bool:
+        half_open = self.state == BreakerState.HALF_OPEN
+        over = self.is_erring or self.is_retrying or self.is_slow
+        return half_open or over or self.only_fails or bool(self.alerts)
 
 
 def _order(fuse: Fuse) -> tuple[float | str, ...]:
     return (
         LEVELS.index(fuse.level),
-        -_STATE_RANK.get(fuse.state, 0),
+        -_STATE_RANK.get(fuse.state or "", 0),
+        -len(fuse.alerts),
         -(fuse.error_ratio or 0),
         -(fuse.retry_ratio or 0),
         -fuse.calls,
@@ -114,13 +151,15 @@ def _order(fuse: Fuse) -> tuple[float | str, ...]:
     )
 
 
-def fuses(tools: pd.DataFrame, breakers: pd.DataFrame) -> list[Fuse]:
-    """Join calls and breakers into fuses, worst first.
+def fuses(tools: pd.DataFrame, breakers: pd.DataFrame, alerts: pd.DataFrame) -> list[Fuse]:
+    """Join calls, breakers and alerts into fuses, worst first.
 
     Args:
         tools: Rows of ``page_tools``.
         breakers: Rows of ``page_breaker_states``, worst first; the worst breaker of a tool and
             region is its state, and a tripped one without calls still has its fuse.
+        alerts: Rows of ``page_alerts_now``, most urgent first; those that fire for a tool and
+            region weigh on its fuse.
     """
     worst: dict[tuple[str, str], Any] = {}
     for row in rows(breakers):
@@ -132,13 +171,15 @@ def fuses(tools: pd.DataFrame, breakers: pd.DataFrame) -> list[Fuse]:
         for (tool, region), row in worst.items()
         if row.state != BreakerState.CLOSED
     ]
-    return sorted(found, key=_order)
+    firing = _firing(alerts)
+    return sorted((_with_alerts(fuse, firing) for fuse in found), key=_order)
 
 
 def _fuse(row: Any) -> Fuse:
     return Fuse(
         tool=row.tool, region=row.region, calls=row.calls, judged=row.judged, errors=row.errors,
-        degraded=row.degraded, faults=row.faults, attempted=row.attempted, retried=row.retried,
+        input_faults=row.input_faults, degraded=row.degraded, faults=row.faults,
+        attempted=row.attempted, retried=row.retried,
         p99=None if is_missing(row.p99) else float(row.p99),
     )  # fmt: skip
 
@@ -146,4 +187,27 @@ def _fuse(row: Any) -> Fuse:
 def _with_breaker(fuse: Fuse, breaker: Any) -> Fuse:
     if breaker is None:
         return fuse
-    return replace(fuse, state=breaker.state, since=breaker.since_time.to_pydatetime())
+    return replace(fuse, state=breaker.state, since=_moment(breaker.since_time))
+
+
+def _firing(alerts: pd.DataFrame) -> dict[tuple[str, str | None], list[Firing]]:
+    found: dict[tuple[str, str | None], list[Firing]] = {}
+    for row in rows(alerts):
+        tool, region = place_of(row.labels)
+        if row.state == FIRING and tool is not None:
+            here = found.setdefault((tool, region), [])
+            if row.alert not in (other.alert for other in here):  # its worst severity came first
+                here.append(Firing(row.alert, row.severity, _moment(row.fired_at)))
+    return found
+
+
+def _with_alerts(fuse: Fuse, firing: dict[tuple[str, str | None], list[Firing]]) -> Fuse:
+    here = (*firing.get((fuse.tool, fuse.region), ()), *firing.get((fuse.tool, None), ()))
+    return replace(fuse, alerts=here) if here else fuse
+
+
+def _moment(value: Any) -> datetime | None:
+    if value is None or pd.isna(value):
+        return None
+    moment: datetime = value.to_pydatetime()
+    return moment

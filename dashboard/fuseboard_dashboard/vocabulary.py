@@ -17,19 +17,21 @@ class ClassMeaning:
         examples: What it looks like.
         handling: What the shim does about it.
         owner: Who has to act.
+        page: The page of the documentation that says how; empty = none needed.
     """
 
     meaning: str
     examples: str
     handling: str
     owner: str
+    page: str = ""
 
 
 CLASS_MEANINGS: Final[dict[str, ClassMeaning]] = {
     ErrorClass.L1_INPUT: ClassMeaning(
         "The request itself is wrong.",
         "schema or argument errors, 400, 404, 409, 422, context too long, unknown tool",
-        "never retried as it is; goes back to the model; not in the error rate",
+        "not retried: the caller gets the error; not in the error rate",
         "agent engineer",
     ),
     ErrorClass.L2_ACCESS: ClassMeaning(
@@ -47,20 +49,21 @@ CLASS_MEANINGS: Final[dict[str, ClassMeaning]] = {
     ErrorClass.L4_PERSISTENT: ClassMeaning(
         "Broken until somebody fixes it.",
         "unknown host, certificate errors, 410, 501, defects in the tool",
-        "falls back; counts for the breaker",
+        "not retried; answered by a fallback if the policy has one; counts for the breaker",
         "tool owner",
     ),
     ErrorClass.L5_SEMANTIC: ClassMeaning(
         "Answered, but unusable.",
         "empty 200, broken contract, malformed JSON, partial failure, isError",
-        "by the tool's policy, with feedback to the model",
+        "retried only if the tool's policy says so",
         "agent engineer and tool owner",
     ),
     ErrorClass.UNCLASSIFIED: ClassMeaning(
         "No classifier knew it.",
-        "a number to drive to zero: register a classifier for it",
+        "a number to drive to zero: give it a class with a classifier of your own",
         "not retried; counts for the breaker",
-        "whoever runs fuseboard",
+        "agent engineer",
+        page="docs/classification.md",
     ),
 }
 

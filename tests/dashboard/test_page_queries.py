@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from importlib.resources import files
 
 import pytest
 
 from fuseboard.conventions import BreakerState, ErrorClass, Outcome
-from fuseboard_collector.store import Batch, Store, ToolCall, named_queries
+from fuseboard_collector.store import (
+    Batch,
+    BreakerTransition,
+    Heartbeat,
+    Store,
+    ToolCall,
+    named_queries,
+)
 from fuseboard_dashboard.view import QUERY_PARAMETERS
 
 from .conftest import SINCE, UNTIL, at, heartbeats
@@ -38,8 +46,9 @@ def test_literals_are_names_of_the_conventions(name: str) -> None:
         if not line.lstrip().startswith("--")
     )  # fmt: skip
     own = {"unknown", "", "tool", "region", "faults", "retried", "slow", "success", "failure",
-           "firing", "pending", "no_data", "critical", "warning"}  # fmt: skip
-    names = {*ErrorClass, *Outcome, *BreakerState} | own
+           "firing", "pending", "no_data", "critical", "warning", "/"}  # fmt: skip
+    keys = {f"$.{key}" for key in ("breaker", "tool", "region", "upstream", "state", "since")}
+    names = {*ErrorClass, *Outcome, *BreakerState, "$[*]"} | keys | own
     assert set(re.findall(r"'([^']*)'", sql)) <= names
 
 
@@ -55,8 +64,9 @@ def test_every_fragment_is_shared_and_stands_in_its_queries() -> None:
 def test_totals(ask: Ask) -> None:
     (row,) = ask("page_totals")
     assert row == {
-        "calls": 12, "judged": 11, "errors": 3, "rejected": 1, "degraded": 1, "partials": 1,
-        "faults": 6, "attempted": 10, "retried": 2, "attempts_made": 13,
+        "calls": 12, "judged": 11, "errors": 3, "input_faults": 1, "rejected": 1,
+        "degraded": 1, "partials": 1, "faults": 6, "attempted": 10, "retried": 2,
+        "attempts_made": 13,
         "backoff_total": pytest.approx(1.7), "attempt_total": pytest.approx(1.1),
         "duration_total": pytest.approx(19.053), "p50": 0.2, "p95": 5.0, "p99": 5.0,
         "slowest": 5.0,
@@ -74,7 +84,7 @@ def test_a_class_narrows_errors_but_not_what_they_are_divided_by(ask: Ask) -> No
     (row,) = ask("page_totals", classes=["L3_transient"])
     assert (row["calls"], row["judged"], row["errors"], row["faults"]) == (12, 11, 2, 3)
     (row,) = ask("page_totals", classes=["L1_input"])
-    assert (row["errors"], row["faults"]) == (0, 1)
+    assert (row["errors"], row["input_faults"], row["faults"]) == (0, 1, 1)
     (row,) = ask("page_totals", classes=["unclassified"])
     assert (row["errors"], row["faults"]) == (1, 1)
 
@@ -231,16 +241,127 @@ def test_the_state_of_a_silent_process_is_unknown(store: Store, ask: Ask) -> Non
     assert rows["alpha/us-east"] == "open"
 
 
+def test_a_process_that_fell_silent_before_the_window_is_history(store: Store, ask: Ask) -> None:
+    """Else the breaker of every restarted process would stay unknown for as long as data live."""
+    store.append(heartbeats("two", at(100), at(300))).result(30)
+    rows = {r["breaker"]: r for r in ask("page_breaker_states", since=_text(at(400)))}
+    us = rows["alpha/us-east"]
+    assert (us["state"], us["processes"]) == ("closed", 1)
+    states = {r["state"] for r in ask("page_breaker_timeline", since=_text(at(400)))}
+    assert states == {"closed"}
+
+
+def guarded(moment: datetime, tool: str = "delta", instance: str = "one") -> ToolCall:
+    """Return a call that a closed breaker let pass."""
+    return ToolCall(tool, end=moment, region="us-east", upstream="delta-api",
+                    breaker_state="closed", instance=instance)  # fmt: skip
+
+
+def test_a_breaker_that_never_changed_is_known_from_the_calls_it_guards(
+    store: Store, ask: Ask
+) -> None:
+    bare = ToolCall("bare", end=at(100), region="us-east", instance="one")
+    store.append(Batch(calls=[guarded(at(100)), bare])).result(30)
+    rows = {r["breaker"]: r for r in ask("page_breaker_states")}
+    assert set(rows) == {"alpha/us-east", "alpha/eu-west", "delta/us-east/delta-api"}
+    delta = rows["delta/us-east/delta-api"]
+    assert (delta["tool"], delta["region"], delta["state"]) == ("delta", "us-east", "closed")
+    assert (delta["since_time"], delta["processes"]) == (None, 1)
+    assert [r["state"] for r in ask("page_breaker_timeline", tools=["delta"])] == ["closed"]
+
+
+def test_calls_of_a_breaker_that_changed_make_no_second_breaker(store: Store, ask: Ask) -> None:
+    call = ToolCall("alpha", end=at(700), region="us-east", breaker_state="open", instance="two")
+    store.append(Batch(calls=[call])).result(30)
+    (row,) = ask("page_breaker_states", regions=["us-east"])
+    assert (row["breaker"], row["state"], row["processes"]) == ("alpha/us-east", "open", 2)
+
+
+def test_a_closed_breaker_of_a_process_that_ended_is_unknown_but_yields_to_a_live_one(
+    store: Store, ask: Ask
+) -> None:
+    store.append(Batch(calls=[guarded(at(100))])).result(30)
+    store.append(heartbeats("one", at(60), at(300))).result(30)
+    (row,) = ask("page_breaker_states", tools=["delta"])
+    assert row["state"] == "unknown"
+    store.append(Batch(calls=[guarded(at(800), instance="three")])).result(30)
+    (row,) = ask("page_breaker_states", tools=["delta"])
+    assert (row["state"], row["processes"]) == ("closed", 2)
+
+
+def beat_listing(breakers: object, moment: datetime = UNTIL) -> Batch:
+    """Return a heartbeat of process three that lists breakers."""
+    beat = Heartbeat(moment, "three", service="agent", breakers=json.dumps(breakers))
+    return Batch(heartbeats=[beat])
+
+
+def test_a_heartbeat_stands_in_for_a_transition_that_got_lost(store: Store, ask: Ask) -> None:
+    opened = {"breaker": "delta/us-east", "tool": "delta", "region": "us-east",
+              "upstream": None, "state": "open", "since": "2026-01-05T12:05:00Z"}  # fmt: skip
+    store.append(beat_listing([opened])).result(30)
+    (row,) = ask("page_breaker_states", tools=["delta"])
+    assert (row["state"], row["since_time"]) == ("open", at(300).replace(tzinfo=None))
+    assert [r["state"] for r in ask("page_breaker_timeline", tools=["delta"])] == [
+        "unknown", "open",
+    ]  # fmt: skip
+
+
+def test_a_heartbeat_without_the_breaker_says_that_it_closed(store: Store, ask: Ask) -> None:
+    opening = BreakerTransition(
+        at(50), "delta/us-east", "delta", "closed", "open", region="us-east", instance="three"
+    )
+    store.append(Batch(transitions=[opening])).result(30)
+    store.append(beat_listing([])).result(30)
+    (row,) = ask("page_breaker_states", tools=["delta"])
+    assert row["state"] == "closed"
+
+
+@pytest.mark.parametrize("junk", [{}, [1], "x", [{"breaker": None}], [{"breaker": "b"}], None])
+def test_a_heartbeat_with_a_strange_list_adds_no_breaker(
+    store: Store, ask: Ask, junk: object
+) -> None:
+    store.append(beat_listing(junk)).result(30)
+    assert len(ask("page_breaker_states")) == 2
+    assert len({r["breaker"] for r in ask("page_breaker_timeline")}) == 2
+
+
+def stretches(ask: Ask, breaker: str, **changes: object) -> list[tuple[object, object, object]]:
+    """Return state, begin and end of a breaker's stretches; times in seconds of the window."""
+    start = SINCE.replace(tzinfo=None)
+    return [
+        (r["state"], *((r[edge] - start).total_seconds() for edge in ("began", "ended")))  # type: ignore[operator]
+        for r in ask("page_breaker_timeline", **changes) if r["breaker"] == breaker
+    ]  # fmt: skip
+
+
 def test_breaker_timeline_covers_the_window_with_the_worst_state(ask: Ask) -> None:
-    rows = [(r["state"], r["began"], r["ended"]) for r in ask("page_breaker_timeline")
-            if r["breaker"] == "alpha/us-east"]  # fmt: skip
-    edges = [at(s).replace(tzinfo=None) for s in (0, 100, 105, 110, 900)]
-    assert rows == [
-        ("open", edges[0], edges[1]),
-        ("half_open", edges[1], edges[2]),
-        ("open", edges[2], edges[3]),
-        ("open", edges[3], edges[4]),
-    ]
+    assert stretches(ask, "alpha/us-east") == [
+        ("open", 0, 100), ("half_open", 100, 105), ("open", 105, 900),
+    ]  # fmt: skip
+
+
+def test_breaker_timeline_is_unknown_before_the_first_sign_and_after_missed_heartbeats(
+    store: Store, ask: Ask
+) -> None:
+    change = BreakerTransition(at(300), "delta/us-east", "delta", "closed", "open",
+                               region="us-east", instance="three")  # fmt: skip
+    store.append(Batch(transitions=[change])).result(30)
+    store.append(heartbeats("three", at(200), at(400))).result(30)
+    assert stretches(ask, "delta/us-east") == [
+        ("unknown", 0, 200), ("closed", 200, 300), ("open", 300, 445), ("unknown", 445, 900),
+    ]  # fmt: skip
+    (row,) = ask("page_breaker_states", tools=["delta"])
+    assert row["state"] == "unknown"
+
+
+def test_a_restart_leaves_a_gap_that_nobody_knows(store: Store, ask: Ask) -> None:
+    first, second = guarded(at(100), instance="three"), guarded(at(600), instance="four")
+    store.append(Batch(calls=[first, second])).result(30)
+    store.append(heartbeats("three", at(100))).result(30)
+    store.append(heartbeats("four", at(500), at(899))).result(30)
+    assert stretches(ask, "delta/us-east/delta-api", tools=["delta"]) == [
+        ("unknown", 0, 99.9), ("closed", 99.9, 145), ("unknown", 145, 500), ("closed", 500, 900),
+    ]  # fmt: skip
 
 
 def test_breaker_transitions_are_those_in_the_window(ask: Ask) -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
 from fuseboard_alerts.catalogue import CATALOGUE, rule_names
 from fuseboard_collector.store import Batch, BreakerTransition, Store, ToolCall
-from fuseboard_dashboard import empty
+from fuseboard_dashboard import empty, theme
+from fuseboard_dashboard.data import CACHE
 
 from .conftest import APP, UNTIL, FlakyReader, at, go_to, heartbeats, html, open_page, serve, stat
 
@@ -102,14 +104,60 @@ def test_retry_page_numbers(store: Store) -> None:
 def test_the_board_puts_the_tripped_fuse_first(store: Store) -> None:
     serve(store)
     fuses = re.findall(
-        r'data-testid="fb-fuse" data-tool="(\w+)" data-region="([\w-]+)" data-state="(\w+)" '
-        r'data-level="(\w+)" data-calls="([\d.]+)"',
+        r'data-testid="fb-fuse" data-tool="(\w+)" data-region="([\w-]+)" data-state="(\w*)" '
+        r'data-level="(\w+)" data-alerts="([\w ]*)" data-calls="([\d.]+)"',
         html(open_page()),
     )
-    assert fuses[0] == ("alpha", "us-east", "open", "tripped", "6.0")
-    assert {fuse[:2] for fuse in fuses} == {
-        ("alpha", "us-east"), ("alpha", "eu-west"), ("beta", "unknown"),
-    }  # fmt: skip
+    assert fuses == [
+        ("alpha", "us-east", "open", "tripped", "ToolCallRetryRateHigh", "6.0"),
+        ("beta", "unknown", "", "few", "", "4.0"),
+        ("alpha", "eu-west", "closed", "few", "", "2.0"),
+    ]
+
+
+def test_a_tool_without_a_breaker_shows_a_dash_and_not_closed(store: Store) -> None:
+    bare = [ToolCall("bare", end=at(60 + i), region="us-east") for i in range(30)]
+    kept = [ToolCall("kept", end=at(60 + i), region="us-east", breaker_state="closed")
+            for i in range(30)]  # fmt: skip
+    store.append(Batch(calls=bare + kept)).result(30)
+    serve(store)
+    for page in ("", "tool"):
+        cards = html(open_page(page, {"tool": "bare"}))
+        assert 'class="fb-no-breaker" title="No breaker' in cards
+        assert "Closed" not in cards
+        assert "Closed" in html(open_page(page, {"tool": "kept"}))
+    assert "kept/us-east" in html(open_page("breakers"))
+    assert "bare" not in html(open_page("breakers"))
+
+
+def test_a_tool_of_input_faults_alone_has_no_success(store: Store) -> None:
+    calls = [ToolCall("wrong", end=at(60 + i), region="us-east", outcome="error",
+                      error_class="L1_input", error_type="TypeError")
+             for i in range(30)]  # fmt: skip
+    store.append(Batch(calls=calls)).result(30)
+    serve(store)
+    app = open_page("", {"tool": "wrong"})
+    assert 'data-level="strained"' in html(app)
+    assert "input faults 30" in html(app)
+    assert "no call succeeded" in html(app)
+    assert ">100 %<" not in html(app)
+    assert stat(app, "error-ratio") == 0
+
+
+def test_a_fuse_with_few_calls_is_grey_and_says_so(store: Store) -> None:
+    serve(store)
+    markup = html(open_page("", {"region": "eu-west"}))
+    assert f'class="fb-fuse is-few" style="--c:{theme.GREY}"' in markup
+    assert "too few calls to judge" in markup
+
+
+def test_a_fuse_names_the_alerts_that_fire_for_it_and_leads_to_their_cause(store: Store) -> None:
+    serve(store)
+    card = html(open_page()).split('class="fb-fuse is-tripped"')[1].split('class="fb-fuse ')[0]
+    assert "ToolCallRetryRateHigh" in card
+    assert "firing for 11 min 20 s" in card
+    assert 'href="retries?tool=alpha&amp;region=us-east"' in card
+    assert "ToolCallErrorRatioHigh" not in card  # only pending
 
 
 def test_a_tripped_breaker_without_calls_still_has_its_fuse(store: Store) -> None:
@@ -221,7 +269,51 @@ def test_every_class_is_explained_in_place(store: Store) -> None:
 def test_an_all_closed_board_of_breakers_says_so(empty_store: Store) -> None:
     empty_store.append(Batch(calls=[ToolCall("alpha", end=at(60))])).result(30)
     serve(empty_store)
-    assert "No breaker has ever changed its state" in html(open_page("breakers"))
+    assert "No breaker is known here" in html(open_page("breakers"))
+    call = ToolCall("alpha", end=at(70), region="us-east", breaker_state="closed")
+    empty_store.append(Batch(calls=[call])).result(30)
+    CACHE.clear()
+    app = open_page("breakers")
+    assert stat(app, "closed-breakers") == 1
+    assert "never changed" in html(app)
+
+
+def test_a_transition_that_no_window_decided_has_no_counts(store: Store) -> None:
+    change = BreakerTransition(
+        at(800), "alpha/us-east", "alpha", "half_open", "open", region="us-east",
+        reason="probe_failed", calls=0, failures=0,
+    )  # fmt: skip
+    store.append(Batch(transitions=[change])).result(30)
+    serve(store)
+    shown = open_page("breakers").dataframe[0].value
+    columns = ["reason", "ratio", "failures", "calls"]
+    assert shown[columns].iloc[0].to_list() == ["probe failed", "–", "–", "–"]
+    assert shown[columns].iloc[1].to_list() == ["failure ratio", "60.0 %", "12", "20"]
+
+
+def test_a_sample_call_shows_its_message_beside_its_type(store: Store) -> None:
+    serve(store)
+    shown = open_page("errors", {"class": "L3_transient"}).dataframe[0].value
+    place = shown.columns.get_loc("error")
+    assert shown.columns[place + 1] == "message"
+    row = shown[shown["message"] != ""].iloc[0]
+    assert (row["error"], row["full_type"]) == ("HTTPStatusError", "httpx.HTTPStatusError")
+
+
+def test_unclassified_faults_lead_to_the_page_on_classification(store: Store) -> None:
+    serve(store)
+    assert "docs/classification.md" in html(open_page("errors"))
+    page = Path(__file__).parents[2] / "docs" / "classification.md"
+    assert "fuseboard.classifier" in page.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_no_page_promises_what_does_not_exist(store: Store, page: str) -> None:
+    serve(store)
+    app = open_page(page)
+    words = " ".join([html(app), *(text.value for text in (*app.markdown, *app.caption))]).lower()
+    for promise in ("feedback", "submit-and-poll", "by hand", "drill"):
+        assert promise not in words, promise
 
 
 def test_breakers_of_a_silent_process_are_unknown(store: Store) -> None:

@@ -107,7 +107,18 @@ def test_seconds_carry_the_unit_that_suits_them(value: float | None, text: str) 
 
 @pytest.mark.parametrize(
     ("seconds", "text"),
-    [(-3, "0 s"), (45, "45 s"), (720, "12 min"), (11_100, "3 h 05 min"), (187_200, "2 d 4 h")],
+    [
+        (-3, "0 s"),
+        (45, "45 s"),
+        (720, "12 min"),
+        (59, "59 s"),
+        (60, "1 min"),
+        (88, "1 min 28 s"),
+        (3600, "1 h"),
+        (11_100, "3 h 5 min"),
+        (86_430, "1 d"),
+        (187_200, "2 d 4 h"),
+    ],
 )
 def test_spans(seconds: int, text: str) -> None:
     assert theme.span(timedelta(seconds=seconds)) == text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import pandas as pd
@@ -11,7 +12,7 @@ from fuseboard_alerts.catalogue import CATALOGUE, rule_names
 from fuseboard_dashboard import alerting, headline, thresholds
 from fuseboard_dashboard.filters import Filters
 from fuseboard_dashboard.screens.alerts import condition_words
-from fuseboard_dashboard.trouble import LEVELS, Fuse, fuses
+from fuseboard_dashboard.trouble import LEVELS, Firing, Fuse, fuses
 from fuseboard_dashboard.vocabulary import reason_words
 
 CALM = Fuse("t", "r", calls=200, judged=200, attempted=200, p99=0.5)
@@ -31,7 +32,15 @@ COLUMNS = ("tool", "region", "calls", "judged", "errors", "degraded", "faults", 
         ({"errors": 40.0}, "strained"),  # at the critical line, not above it
         ({"errors": 10.0}, "fine"),  # at the warning line
         ({"errors": 11.0}, "strained"),
-        ({"errors": 4.0, "judged": 8.0}, "fine"),  # half of them, but fewer than five
+        ({"errors": 4.0, "judged": 8.0}, "few"),  # half of them, but fewer than five
+        ({"judged": 19.0}, "few"),
+        ({"judged": 20.0}, "fine"),
+        ({"errors": 1.0, "judged": 1.0}, "strained"),  # not one succeeded
+        ({"input_faults": 200.0}, "strained"),  # nor here
+        ({"input_faults": 199.0}, "fine"),
+        ({"judged": 0.0}, "few"),  # all were cancelled
+        ({"alerts": (Firing("ToolCallSlow", "warning"),)}, "strained"),
+        ({"alerts": (Firing("ToolCallErrorRatioHigh", "critical"),)}, "failing"),
         ({"retried": 10.0}, "fine"),
         ({"retried": 11.0}, "strained"),
         ({"retried": 2.0, "attempted": 4.0}, "fine"),
@@ -50,6 +59,9 @@ def test_fuses_are_sorted_by_trouble() -> None:
     rows = pd.DataFrame(
         [
             ("calm", "r", 200, 200, 0, 0, 0, 200, 0, 0.1),
+            ("alerting", "r", 200, 200, 0, 0, 0, 200, 0, 0.1),
+            ("unsure", "r", 2, 2, 0, 0, 0, 2, 0, 0.1),
+            ("never", "r", 1, 1, 1, 0, 1, 1, 0, 0.1),
             ("failing", "r", 200, 200, 90, 0, 90, 200, 0, 0.1),
             ("worse", "r", 200, 200, 120, 0, 90, 200, 0, 0.1),
             ("retrying", "r", 200, 200, 0, 0, 0, 200, 60, 0.1),
@@ -61,10 +73,44 @@ def test_fuses_are_sorted_by_trouble() -> None:
         [("tripped", "r", "open"), ("tripped", "r", "closed"), ("gone", "r", "closed")],
         columns=["tool", "region", "state"],
     ).assign(since_time=pd.Timestamp("2026-01-05"))
-    found = fuses(rows, breakers)
-    assert [fuse.tool for fuse in found] == ["tripped", "worse", "failing", "retrying", "calm"]
-    assert [LEVELS.index(fuse.level) for fuse in found] == [0, 1, 1, 2, 3]
+    found = fuses(rows.assign(input_faults=0.0), breakers, firing("alerting"))
+    assert [fuse.tool for fuse in found] == [
+        "tripped", "alerting", "worse", "failing", "never", "retrying", "unsure", "calm",
+    ]  # fmt: skip
+    assert [LEVELS.index(fuse.level) for fuse in found] == [0, 1, 1, 1, 2, 2, 3, 4]
     assert found[0].p99 is None
+    assert (found[0].state, found[-1].state) == ("open", None)
+
+
+def firing(tool: str) -> pd.DataFrame:
+    """Return alerts as the store tells them: one about nobody, two severities, one pending."""
+    labels = json.dumps({"job": "j", "region": "r", "tool": tool})
+    moment = pd.Timestamp("2026-01-05")
+    rows = [
+        ("ToolCallTelemetryAbsent", "warning", "{}", "firing", moment),
+        ("ToolCallSlow", "critical", labels, "firing", moment),
+        ("ToolCallSlow", "warning", labels, "firing", moment),
+        ("ToolCallErrorRatioHigh", "critical", labels, "pending", None),
+    ]
+    return pd.DataFrame(rows, columns=["alert", "severity", "labels", "state", "fired_at"])
+
+
+def test_a_firing_alert_weighs_on_its_fuse_once_with_its_worst_severity() -> None:
+    counts = dict.fromkeys(("calls", "judged", "attempted"), 100.0)
+    nothing = dict.fromkeys(("errors", "input_faults", "degraded", "faults", "retried"), 0.0)
+    rows = pd.DataFrame([{"tool": "t", "region": "r", "p99": 0.1} | counts | nothing])
+    breakers = pd.DataFrame(columns=["tool", "region", "state", "since_time"])
+    (fuse,) = fuses(rows, breakers, firing("t"))
+    assert [(a.alert, a.severity) for a in fuse.alerts] == [("ToolCallSlow", "critical")]
+    assert fuse.level == "failing"
+    (other,) = fuses(rows, breakers, firing("other"))
+    assert (other.alerts, other.level) == ((), "fine")
+
+
+def test_faults_of_the_request_are_no_success() -> None:
+    half = replace(CALM, input_faults=100.0)
+    assert (half.success_ratio, half.error_ratio) == (0.5, 0.0)
+    assert replace(CALM, judged=0.0).success_ratio is None
 
 
 def test_ratios_of_an_idle_fuse_are_absent() -> None:
@@ -141,11 +187,13 @@ def test_every_rule_has_words(rule: object) -> None:
 
 
 def test_a_headline_number_over_its_line_is_flagged() -> None:
-    row = {"errors": 3.0, "judged": 10.0, "retried": 1.0, "attempted": 20.0, "p99": 6.0}
+    row = {"errors": 3.0, "judged": 10.0, "retried": 1.0, "attempted": 20.0, "p99": 6.0,
+           "input_faults": 0.0}  # fmt: skip
     before = {"errors": 0.0, "judged": 0.0, "retried": 0.0, "attempted": 0.0, "p99": float("nan")}
     filters = Filters(tools=("t",))
     assert headline.errors(row, before, filters).tone == "bad"
     assert headline.retries(row, before, filters).tone == ""  # 5 % is at the line, not above it
     assert headline.retries({**row, "retried": 2.0}, before, filters).tone == "bad"
     assert headline.quantile(row, before, "p99", filters).tone == "warn"
+    assert headline.errors({**row, "input_faults": 2.0}, before, filters).note == "+ 2 input faults"
     assert headline.errors(row, before, filters).href == "errors?tool=t"

@@ -8,6 +8,7 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
+from fuseboard.conventions import BreakerState
 from fuseboard_dashboard import theme
 from fuseboard_dashboard.charts import base, rates
 from fuseboard_dashboard.charts.base import TimeAxis
@@ -16,6 +17,7 @@ from fuseboard_dashboard.data import rows as rows_of
 ROW_PIXELS: Final = 26
 MAX_BREAKERS: Final = 30
 _RATES_PIXELS: Final = 210
+_THIN: Final = (BreakerState.CLOSED, theme.UNKNOWN_STATE)
 
 
 def states_above_rates(
@@ -72,7 +74,7 @@ def _add_states(
                  f"{theme.span(row.ended - row.began)}" for row in rows_of(rows)]  # fmt: skip
         figure.add_bar(
             base=starts, x=(lengths * 1000).to_list(), y=[places[b] for b in rows["breaker"]],
-            orientation="h", width=0.34 if state == "closed" else 0.74,
+            orientation="h", width=0.34 if state in _THIN else 0.74,
             name=f"{mark.symbol} {mark.label}", marker=base.bar_fill(mark), text=None,
             hovertext=texts, hovertemplate="%{hovertext}<extra></extra>", row=1, col=1,
         )  # fmt: skip

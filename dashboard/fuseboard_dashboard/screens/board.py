@@ -9,12 +9,12 @@ from typing import Final
 import pandas as pd
 import streamlit as st
 
-from fuseboard.conventions import BreakerState, Outcome
-from fuseboard_dashboard import alerting, headline, markup, theme
+from fuseboard.conventions import BreakerState
+from fuseboard_dashboard import alerting, headline, markup, theme, thresholds
 from fuseboard_dashboard.charts.sparkline import sparkline
 from fuseboard_dashboard.data import rows as rows_of
 from fuseboard_dashboard.refresh import PageFrame, show
-from fuseboard_dashboard.trouble import Fuse, fuses
+from fuseboard_dashboard.trouble import TROUBLED, Fuse, fuses
 from fuseboard_dashboard.view import View, panel
 
 CARDS: Final = 60
@@ -23,12 +23,11 @@ LINES: Final = 1000
 _TREND_BUCKETS: Final = 30
 
 
-LEVEL_MARKS: Final = {
-    "failing": theme.OUTCOME_MARKS[Outcome.ERROR],
-    "strained": theme.SEVERITY_MARKS["warning"],
-    "idle": theme.UNMARKED,
-}
-"""What colours a fuse whose breaker is closed."""
+_ALERTS_SHOWN: Final = 2
+_SUCCESS: Final = (
+    "judged calls that neither failed nor had a faulty input / all − cancelled − abandoned − "
+    "interrupted; degraded and partial answers count as success"
+)
 
 
 def page() -> None:
@@ -43,7 +42,7 @@ def _body(view: View) -> None:
         if len(active):
             st.html(alerting.strip(view, active))
     with panel():
-        found = fuses(view.ask("page_tools"), view.ask("page_breaker_states"))
+        found = fuses(view.ask("page_tools"), view.ask("page_breaker_states"), active)
         st.html(markup.stats(_headline(view, found)))
         _fuses(view, found)
 
@@ -68,8 +67,11 @@ def _headline(view: View, found: Sequence[Fuse]) -> list[markup.Stat]:
 
 
 def _fuses(view: View, found: Sequence[Fuse]) -> None:
-    troubled = sum(fuse.level in ("tripped", "failing", "strained") for fuse in found)
+    troubled = sum(fuse.level in TROUBLED for fuse in found)
+    few = sum(fuse.level == "few" for fuse in found)
     words = f"{len(found)} fuses (one tool in one region each), {troubled} in trouble, worst first."
+    if few:
+        words += f" Grey: {few} with fewer than {thresholds.ERRORS.minimum_calls} calls to judge."
     words += " Red bars: errors."
     wanted = ""
     left, right = st.columns([3, 1], vertical_alignment="bottom")
@@ -110,28 +112,66 @@ def _trends(view: View) -> _Trends:
 
 
 def _card(view: View, fuse: Fuse, trends: _Trends) -> str:
-    mark = theme.mark(theme.STATE_MARKS, fuse.state)
-    accent = mark if fuse.state != BreakerState.CLOSED else LEVEL_MARKS.get(fuse.level, mark)
+    accent = _accent(fuse)
     calls, errors = trends.get((fuse.tool, fuse.region), ([], []))
     own = view.filters.narrowed(tool=fuse.tool, region=fuse.region)
-    state = mark.label
-    if fuse.state != BreakerState.CLOSED:
-        state = f"{mark.label} {view.ago(fuse.since)}"
-    pill = markup.badge(mark, state, loud=fuse.level == "tripped")
+    pill = markup.breaker(fuse.state, _age(view, fuse), loud=fuse.level == "tripped")
+    if fuse.state is not None:
+        pill = markup.link(pill, own.link("breakers"))
     region = markup.esc(markup.shorten(fuse.region, 40))
     return (
         f'<div class="fb-fuse is-{fuse.level}" style="--c:{accent.colour}" {_hooks(fuse)}>'
         f'<div class="fb-fuse-top">{markup.link(markup.name(fuse.tool), own.link("tool"))}'
-        f"{markup.link(pill, own.link('breakers'))}"
-        f'</div><div class="fb-fuse-sub"><span>{region}</span>'
-        f"<span>{theme.count(fuse.calls)} calls</span></div>"
+        f'{pill}</div><div class="fb-fuse-sub"><span>{region}</span>'
+        f"<span>{theme.count(fuse.calls)} calls</span></div>{_notes(view, fuse)}"
         f'<div class="fb-gauges">{_gauges(fuse, own.link)}</div>'
         f"{sparkline(calls, errors)}</div>"
     )
 
 
+def _accent(fuse: Fuse) -> theme.Mark:
+    """Return what colours a fuse: its breaker unless that is closed, else its level."""
+    if fuse.state in (None, BreakerState.CLOSED):
+        return theme.LEVEL_MARKS[fuse.level]
+    if fuse.level in ("failing", "strained") and fuse.state == theme.UNKNOWN_STATE:
+        return theme.LEVEL_MARKS[fuse.level]
+    return theme.mark(theme.STATE_MARKS, fuse.state)
+
+
+def _age(view: View, fuse: Fuse) -> str:
+    return "" if fuse.state == BreakerState.CLOSED or fuse.since is None else view.ago(fuse.since)
+
+
+def _notes(view: View, fuse: Fuse) -> str:
+    """Return why a fuse is not green beyond its numbers: alerts, input faults, too few calls."""
+    parts = []
+    for firing in fuse.alerts[:_ALERTS_SHOWN]:
+        mark = theme.mark(theme.SEVERITY_MARKS, firing.severity)
+        href = alerting.link_to_cause(firing.alert, fuse.tool, fuse.region, view.filters)
+        words = f"{mark.symbol} {firing.alert}"
+        title = f"{mark.label} alert, firing for {view.ago(firing.since)}"
+        parts.append(
+            f'<span class="fb-fuse-alert" style="--c:{mark.colour}" title="{markup.esc(title)}">'
+            f"{markup.link(markup.esc(words), href)}</span>"
+        )
+    if len(fuse.alerts) > _ALERTS_SHOWN:
+        parts.append(f"<span>+ {len(fuse.alerts) - _ALERTS_SHOWN} alerts</span>")
+    if fuse.input_faults:
+        hint = "L1: the request itself was wrong; neither an error of the tool nor a success"
+        number = theme.count(fuse.input_faults)
+        parts.append(f'<span title="{markup.esc(hint)}">input faults {number}</span>')
+    if fuse.only_fails:
+        parts.append("<span>no call succeeded</span>")
+    elif fuse.level == "few":
+        hint = f"the error alert judges {thresholds.ERRORS.minimum_calls} calls or more"
+        parts.append(f'<span title="{markup.esc(hint)}">too few calls to judge</span>')
+    return f'<div class="fb-fuse-notes">{"".join(parts)}</div>' if parts else ""
+
+
 def _gauges(fuse: Fuse, link: Callable[[str], str]) -> str:
-    success = "is-bad" if fuse.is_failing else "is-warn" if fuse.is_erring else ""
+    success = "is-bad" if fuse.is_failing else ""
+    if not success and (fuse.is_erring or fuse.only_fails):
+        success = "is-warn"
     items = (
         ("Success", theme.percent(fuse.success_ratio), success, "errors"),
         ("Retries", theme.percent(fuse.retry_ratio), "is-bad" if fuse.is_retrying else "",
@@ -143,8 +183,9 @@ def _gauges(fuse: Fuse, link: Callable[[str], str]) -> str:
     for title, text, tone, where in items:
         flag = '<span class="fb-flag">▲</span>' if tone else ""
         value = markup.link(f"{flag}{markup.esc(text)}", link(where))
+        hint = f' title="{markup.esc(_SUCCESS)}"' if title == "Success" else ""
         cells.append(
-            f'<div><div class="fb-label">{title}</div>'
+            f'<div{hint}><div class="fb-label">{title}</div>'
             f'<div class="fb-value {tone}">{value}</div></div>'
         )
     return "".join(cells)
@@ -152,8 +193,10 @@ def _gauges(fuse: Fuse, link: Callable[[str], str]) -> str:
 
 def _hooks(fuse: Fuse) -> str:
     values = {
-        "tool": fuse.tool, "region": fuse.region, "state": fuse.state, "level": fuse.level,
+        "tool": fuse.tool, "region": fuse.region, "state": fuse.state or "",
+        "level": fuse.level, "alerts": " ".join(firing.alert for firing in fuse.alerts),
         "calls": fuse.calls, "errors": fuse.errors, "judged": fuse.judged,
+        "input-faults": fuse.input_faults,
         "retried": fuse.retried, "attempted": fuse.attempted, "degraded": fuse.degraded,
         "p99": "" if fuse.p99 is None else fuse.p99,
     }  # fmt: skip
@@ -162,7 +205,7 @@ def _hooks(fuse: Fuse) -> str:
 
 
 def _tile(view: View, fuse: Fuse) -> str:
-    mark = theme.mark(theme.STATE_MARKS, fuse.state)
+    mark = _accent(fuse)
     own = view.filters.narrowed(tool=fuse.tool, region=fuse.region)
     name = markup.link(markup.name(f"{fuse.tool} · {fuse.region}"), own.link("tool"))
     return (

@@ -16,6 +16,7 @@ from fuseboard_dashboard.screens.tool import RETRY_LINE
 from fuseboard_dashboard.view import View, panel
 from fuseboard_dashboard.vocabulary import reason_words
 
+_NO_WINDOW: Final = "In the breaker's window; – where a probe or the clock decided"
 _COUNTS: Final = ("calls", "judged", "errors", "attempted", "retried")
 
 
@@ -30,10 +31,11 @@ def _body(view: View) -> None:
         states = view.ask("page_breaker_states")
         if not len(states):
             words = (
-                "No breaker has ever changed its state: all are closed. A tool has a breaker if "
-                "its policy gives it one: fuseboard.tool(policy=Policy(breaker=Breaker()))."
+                "No breaker is known here: no call of this window passed one. A tool has a "
+                "breaker if its policy gives it one: "
+                "fuseboard.tool(policy=Policy(breaker=Breaker()))."
             )
-            st.html(markup.notice(words, theme.STATE_MARKS[BreakerState.CLOSED], "fb-all-closed"))
+            st.html(markup.notice(words, theme.NO_BREAKER, "fb-no-breakers"))
             return
         transitions = view.ask("page_breaker_transitions")
         st.html(markup.stats(_headline(states, transitions)))
@@ -53,11 +55,11 @@ def _headline(states: pd.DataFrame, transitions: pd.DataFrame) -> list[markup.St
     half, closed = number(BreakerState.HALF_OPEN), number(BreakerState.CLOSED)
     unknown = number(theme.UNKNOWN_STATE)
     return [
-        markup.Stat("open-breakers", "Open", str(not_closed), not_closed, "open or isolated",
+        markup.Stat("open-breakers", "Open", str(not_closed), not_closed, "in any process",
                     "bad" if not_closed else ""),
         markup.Stat("half-open-breakers", "Half-open", str(half), half, "probing",
                     "warn" if half else ""),
-        markup.Stat("closed-breakers", "Closed again", str(closed), closed, "tripped earlier"),
+        markup.Stat("closed-breakers", "Closed", str(closed), closed, "in every process"),
         markup.Stat("unknown-breakers", "Unknown", str(unknown), unknown, "process fell silent"),
         markup.Stat("openings", "Openings", str(openings), openings, "in the window"),
         markup.Stat("transitions", "Transitions", str(len(transitions)), len(transitions),
@@ -69,9 +71,10 @@ def _timeline(view: View, states: pd.DataFrame) -> None:
     axis = view.axis(60)
     timeline = view.ask("page_breaker_timeline")
     worst_first = {name: place for place, name in enumerate(states["breaker"])}
-    busy = timeline.groupby("breaker")["state"].transform("count")
+    calm = (BreakerState.CLOSED, theme.UNKNOWN_STATE)
+    busy = timeline.loc[~timeline["state"].isin(calm), "breaker"].unique()
     order = timeline.assign(
-        place=timeline["breaker"].map(worst_first), quiet=(busy < 2).astype(int)
+        place=timeline["breaker"].map(worst_first), quiet=~timeline["breaker"].isin(busy)
     )
     timeline = order.sort_values(["quiet", "place", "breaker", "began"], kind="stable")
     trend = view.buckets("page_trend", axis)
@@ -79,7 +82,8 @@ def _timeline(view: View, states: pd.DataFrame) -> None:
     mine = trend.merge(places, on=["tool", "region"])
     series = mine.groupby("bucket", as_index=False)[list(_COUNTS)].sum()
     words = "Above: the state of each breaker. Below, on the same time axis: error and retry rate "
-    words += "of the tools behind them. Shaded: no calls."
+    words += "of the tools behind them. Shaded: no calls. "
+    words += "Unknown: before the first sign of a process and after three missed heartbeats."
     with panel("States over what drove them", words):
         figure = breakers.states_above_rates(timeline, series, axis, RETRY_LINE)
         st.plotly_chart(figure, key="breaker_states")
@@ -92,6 +96,7 @@ def _states(view: View, states: pd.DataFrame) -> str:
     headers = (("Breaker", False), ("State", False), ("For", True), ("Why", False),
                ("Failure ratio", True), ("Class", False),
                ("Processes not closed", True))  # fmt: skip
+    never = '<span class="fb-mute">never changed</span>'
     rows = []
     for r in rows_of(states.head(100)):
         mark = theme.mark(theme.STATE_MARKS, r.state)
@@ -101,13 +106,20 @@ def _states(view: View, states: pd.DataFrame) -> str:
                 markup.link(markup.name(r.breaker), own.link("tool")),
                 markup.badge(mark),
                 view.ago(r.since_time),
-                markup.name(reason_words(r.reason) or theme.NOTHING),
+                markup.name(reason_words(r.reason) or theme.NOTHING)
+                if pd.notna(r.since_time)
+                else never,
                 theme.percent(r.failure_ratio),
                 _class(r.error_class),
                 f"{int(r.processes_not_closed)} of {int(r.processes)}",
             ]
         )
     return markup.table(headers, rows)
+
+
+def _counted(frame: pd.DataFrame, column: str) -> pd.Series:
+    """Return the counts of the window that decided; a probe or the end of a break has none."""
+    return frame[column].where(frame["calls"] > 0).map(theme.count)
 
 
 def _class(value: object) -> str:
@@ -129,9 +141,9 @@ def _transitions(view: View, frame: pd.DataFrame) -> None:
                 "from": tables.marked(shown["from_state"], theme.STATE_MARKS),
                 "to": tables.marked(shown["to_state"], theme.STATE_MARKS),
                 "reason": shown["reason"].map(reason_words),
-                "ratio": shown["failure_ratio"].map(theme.percent),
-                "failures": tables.whole(shown["failures"]),
-                "calls": tables.whole(shown["calls"]),
+                "ratio": shown["failure_ratio"].where(shown["calls"] > 0).map(theme.percent),
+                "failures": _counted(shown, "failures"),
+                "calls": _counted(shown, "calls"),
                 "class": tables.marked(shown["error_class"], theme.CLASS_MARKS),
                 "service": tables.blank(shown["service"]),
                 "trace": tables.blank(shown["trace_id"]),
@@ -146,8 +158,8 @@ def _transitions(view: View, frame: pd.DataFrame) -> None:
             "to": st.column_config.TextColumn("To", width=105),
             "reason": st.column_config.TextColumn("Reason", width=170),
             "ratio": st.column_config.TextColumn("Failure ratio", width=105),
-            "failures": st.column_config.TextColumn("Failures", width=80),
-            "calls": st.column_config.TextColumn("Calls", width=70),
+            "failures": st.column_config.TextColumn("Failures", width=80, help=_NO_WINDOW),
+            "calls": st.column_config.TextColumn("Calls", width=70, help=_NO_WINDOW),
             "class": st.column_config.TextColumn("Class", width=130),
             "service": st.column_config.TextColumn("Service", width=120),
             "trace": st.column_config.TextColumn("Trace id", width=270),

@@ -123,9 +123,13 @@ def _key() -> str:
             f'<div style="--c:{mark.colour}">{markup.badge(mark)}'
             f"<p><b>{markup.esc(meaning.meaning)}</b> {markup.esc(meaning.examples)}.</p>"
             f"<p>{markup.esc(meaning.handling.capitalize())}. "
-            f"Who acts: {markup.esc(meaning.owner)}.</p></div>"
+            f"Who acts: {markup.esc(meaning.owner)}.</p>{_more(meaning.page)}</div>"
         )
     return f'<div class="fb fb-key">{"".join(parts)}</div>'
+
+
+def _more(page: str) -> str:
+    return f'<p>How: <span class="fb-mono">{markup.esc(page)}</span></p>' if page else ""
 
 
 def _kinds(view: View) -> None:
@@ -136,7 +140,7 @@ def _kinds(view: View) -> None:
         [
             markup.badge(theme.mark(theme.CLASS_MARKS, r.error_class)),
             _text(r.classifier_id),
-            _text(r.error_type),
+            _type(r.error_type),
             "" if pd.isna(r.http_status) else str(int(r.http_status)),
             theme.count(r.faults),
             view.clock(r.last_end),
@@ -150,6 +154,13 @@ def _text(value: object) -> str:
     if value is None or value != value:
         return '<span class="fb-mute">–</span>'
     return f'<span class="fb-mono">{markup.name(value)}</span>'
+
+
+def _type(value: object) -> str:
+    if not isinstance(value, str):
+        return _text(value)
+    shown = markup.esc(markup.shorten(tables.last_part(value)))
+    return f'<span class="fb-mono fb-name" title="{markup.esc(value[:500])}">{shown}</span>'
 
 
 def _arguments(view: View) -> None:

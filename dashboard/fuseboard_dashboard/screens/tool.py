@@ -51,8 +51,13 @@ def _body(view: View) -> None:
 
 
 def _most_troubled(view: View) -> str | None:
-    found = fuses(view.ask("page_tools"), view.ask("page_breaker_states"))
+    found = _fuses(view)
     return found[0].tool if found else None
+
+
+def _fuses(view: View) -> list[Fuse]:
+    asked = ("page_tools", "page_breaker_states", "page_alerts_now")
+    return fuses(*(view.ask(name) for name in asked))
 
 
 def _head(view: View, tool: str) -> None:
@@ -96,21 +101,25 @@ def _charts(view: View) -> None:
 
 
 def _regions(view: View) -> None:
-    found = fuses(view.ask("page_tools"), view.ask("page_breaker_states"))
-    headers = (("Region", False), ("Breaker", False), ("Calls", True), ("Error rate", True),
+    found = _fuses(view)
+    headers = (("Region", False), ("Breaker", False), ("Firing", False), ("Calls", True),
+               ("Success", True), ("Error rate", True), ("Input faults", True),
                ("Retry rate", True), ("Degraded", True), ("p99", True))  # fmt: skip
     st.html(markup.table(headers, [_region_row(view, fuse) for fuse in found[: tables.MAX_ROWS]]))
 
 
 def _region_row(view: View, fuse: Fuse) -> list[str]:
-    mark = theme.mark(theme.STATE_MARKS, fuse.state)
     own = view.filters.narrowed(region=fuse.region)
     since = "" if fuse.since is None else f' <span class="fb-quiet">{view.ago(fuse.since)}</span>'
+    state = markup.breaker(fuse.state)
     return [
         markup.link(markup.name(fuse.region), own.link("tool")),
-        markup.link(markup.badge(mark), own.link("breakers")) + since,
+        state if fuse.state is None else markup.link(state, own.link("breakers")) + since,
+        markup.esc(", ".join(firing.alert for firing in fuse.alerts) or theme.NOTHING),
         theme.count(fuse.calls),
+        theme.percent(fuse.success_ratio),
         markup.link(theme.percent(fuse.error_ratio), own.link("errors")),
+        theme.count(fuse.input_faults),
         markup.link(theme.percent(fuse.retry_ratio), own.link("retries")),
         theme.percent(fuse.degraded_ratio),
         markup.link(theme.seconds(fuse.p99), own.link("latency")),

@@ -1,52 +1,45 @@
--- The state of each breaker at the end of the window: the last transition of every process that
--- has one (never changed = closed), the worst state over processes, and since when. A process that
--- has sent heartbeats and then none for 45 s (three beats) may have died with its breaker open:
--- its state is unknown. Parameters: until, tools, regions.
-WITH latest AS (
-    SELECT breaker, tool, COALESCE(region, 'unknown') AS region, upstream,
-           COALESCE(instance, '') AS instance, time, to_state, reason, failure_ratio, error_class,
-           row_number() OVER (PARTITION BY breaker, COALESCE(instance, '')
-                              ORDER BY time DESC, received_at DESC) AS place
-    FROM breaker_transitions
-    WHERE time <= $until::TIMESTAMP
-      AND ($tools::VARCHAR[] IS NULL OR list_contains($tools::VARCHAR[], tool))
-      AND ($regions::VARCHAR[] IS NULL
-           OR list_contains($regions::VARCHAR[], COALESCE(region, 'unknown')))
-),
-beats AS (
-    SELECT instance, MAX(time) AS last_beat
-    FROM heartbeats
-    WHERE time <= $until::TIMESTAMP
-    GROUP BY instance
+-- The state of each breaker at the end of the window: the newest state of every process that has
+-- it, the worst over processes, and since when (NULL: never changed). A process that fell silent
+-- may have died with its breaker open: that is unknown; one that was closed counts for nothing
+-- while another lives. Parameters: since, until, tools, regions.
+WITH
+-- include page_breaker_evidence
+,
+latest AS (
+    SELECT *, row_number() OVER (PARTITION BY breaker, instance
+                                 ORDER BY time DESC, received_at DESC) AS place
+    FROM changes
 ),
 known AS (
-    SELECT latest.*,
-           CASE WHEN to_state <> 'closed'
-                     AND greatest(beats.last_beat, time) < $until::TIMESTAMP - INTERVAL 45 SECOND
-                     AND beats.last_beat IS NOT NULL
-                THEN 'unknown' ELSE to_state END AS state
-    FROM latest
-    LEFT JOIN beats ON beats.instance = latest.instance
-    WHERE place = 1
+    SELECT members.breaker, members.tool, members.region, members.upstream, latest.time,
+           latest.reason, latest.failure_ratio, latest.error_class,
+           COALESCE(latest.to_state, 'closed') AS last_state,
+           members.ended < $until::TIMESTAMP AS is_silent
+    FROM members
+    LEFT JOIN latest ON latest.breaker = members.breaker AND latest.instance = members.instance
+        AND latest.place = 1
 ),
 ranked AS (
     SELECT *,
-           CASE state WHEN 'isolated' THEN 4 WHEN 'open' THEN 3 WHEN 'half_open' THEN 2
-                      WHEN 'unknown' THEN 1 ELSE 0 END AS severity
+           CASE WHEN is_silent THEN CASE last_state WHEN 'closed' THEN -1 ELSE 1 END
+                WHEN last_state = 'isolated' THEN 4 WHEN last_state = 'open' THEN 3
+                WHEN last_state = 'half_open' THEN 2 ELSE 0 END AS severity
     FROM known
 ),
 placed AS (
     SELECT *,
-           row_number() OVER (PARTITION BY breaker ORDER BY severity DESC, time DESC)
+           row_number() OVER (PARTITION BY breaker ORDER BY severity DESC, time DESC NULLS LAST)
                AS worst_first,
            COUNT(*) OVER (PARTITION BY breaker) AS processes,
            SUM(CASE WHEN severity >= 2 THEN 1 ELSE 0 END) OVER (PARTITION BY breaker)
                AS processes_not_closed
     FROM ranked
 )
-SELECT breaker, tool, region, upstream, state, time AS since_time, reason, failure_ratio,
-       error_class, processes, processes_not_closed
+SELECT breaker, tool, region, upstream,
+       CASE severity WHEN 4 THEN 'isolated' WHEN 3 THEN 'open' WHEN 2 THEN 'half_open'
+                     WHEN 0 THEN 'closed' ELSE 'unknown' END AS state,
+       time AS since_time, reason, failure_ratio, error_class, processes, processes_not_closed
 FROM placed
 WHERE worst_first = 1
-ORDER BY severity DESC, since_time DESC, breaker
+ORDER BY abs(severity) DESC, since_time DESC NULLS LAST, breaker
 LIMIT 1000;
