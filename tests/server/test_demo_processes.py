@@ -19,10 +19,14 @@ DEAF = (
     "import signal, sys, time; signal.signal(signal.SIGTERM, signal.SIG_IGN);"
     "open(sys.argv[1], 'w').close(); time.sleep(600)"
 )
+POLITE = "import sys, time; open(sys.argv[1], 'w').close(); time.sleep(600)"
 PARENT = """
-import sys, time
+import signal, sys, time
+from pathlib import Path
 from fuseboard_server.demo.processes import start
-child = start([sys.executable, "-c", "import time; time.sleep(600)"])
+child = start([sys.executable, "-c", *sys.argv[3:]], orphaned=signal.Signals(int(sys.argv[1])))
+while not Path(sys.argv[2]).exists():
+    time.sleep(0.02)
 print(child.pid, flush=True)
 time.sleep(600)
 """
@@ -85,8 +89,17 @@ def test_a_child_has_a_session_of_its_own_so_ctrl_c_in_the_terminal_spares_it() 
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the kernel's own guarantee exists on Linux")
-def test_a_child_dies_with_a_parent_that_is_killed() -> None:
-    parent = subprocess.Popen([sys.executable, "-c", PARENT], stdout=subprocess.PIPE, text=True)
+@pytest.mark.parametrize(
+    ("orphaned", "code"), [(signal.SIGTERM, POLITE), (signal.SIGKILL, DEAF)], ids=str
+)
+def test_a_child_dies_with_a_parent_that_is_killed(
+    tmp_path: Path, orphaned: signal.Signals, code: str
+) -> None:
+    ready = str(tmp_path / "ready")
+    parent = subprocess.Popen(
+        [sys.executable, "-c", PARENT, str(int(orphaned)), ready, code, ready],
+        stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
     assert parent.stdout is not None
     with parent.stdout:
         child = int(parent.stdout.readline())

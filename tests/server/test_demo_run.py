@@ -135,6 +135,11 @@ def test_children_die_with_a_demo_that_is_killed(start: Callable[..., Any], tmp_
     family = descendants(running.pid)
     os.kill(running.pid, signal.SIGKILL)
     wait(lambda: not [pid for pid in family if is_running(pid)], 30, "the end of its children")
+    (left,) = tmp_path.glob("fuseboard-demo-*")
+    running = start("demo", *HURRY, TMPDIR=str(tmp_path))
+    wait(lambda: not left.exists(), 30, "the next start to remove the killed one's folder")
+    assert running.end(signal.SIGTERM, seconds=40) == 0
+    assert not list(tmp_path.glob("fuseboard-demo-*"))
 
 
 def test_sigterm_while_it_starts_leaves_nothing(start: Callable[..., Any], tmp_path: Path) -> None:

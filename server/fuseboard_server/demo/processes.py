@@ -17,24 +17,34 @@ PR_SET_PDEATHSIG = 1
 _libc = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
 
 
-def die_with_parent(parent: int) -> None:
-    """Ask the kernel for SIGTERM when the parent dies, even of SIGKILL. Linux only.
+def die_with_parent(parent: int, orphaned: signal.Signals = signal.SIGTERM) -> None:
+    """Ask the kernel for a signal when the parent dies, even of SIGKILL. Linux only.
 
     Args:
         parent: Process id of the parent, to notice one that died before the request.
+        orphaned: The signal.
     """
     if _libc is None:
         return
-    _libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+    _libc.prctl(PR_SET_PDEATHSIG, orphaned)
     if os.getppid() != parent:
-        os.kill(os.getpid(), signal.SIGTERM)
+        os.kill(os.getpid(), orphaned)
 
 
-def start(command: Sequence[str], stdout: IO[bytes] | int | None = None) -> subprocess.Popen[bytes]:
+def start(
+    command: Sequence[str],
+    stdout: IO[bytes] | int | None = None,
+    orphaned: signal.Signals = signal.SIGTERM,
+) -> subprocess.Popen[bytes]:
     """Start a command in a session of its own, bound to the life of this process.
 
     A session of its own keeps the terminal's Ctrl-C from it: the parent stops its children in
     order instead.
+
+    Args:
+        command: Program and arguments.
+        stdout: As for ``subprocess.Popen``.
+        orphaned: What ends it if this process is killed.
     """
     parent = os.getpid()
     return subprocess.Popen(  # noqa: S603
@@ -42,7 +52,7 @@ def start(command: Sequence[str], stdout: IO[bytes] | int | None = None) -> subp
         stdin=subprocess.DEVNULL,
         stdout=stdout,
         start_new_session=True,
-        preexec_fn=lambda: die_with_parent(parent),  # noqa: PLW1509 (no threads run yet)
+        preexec_fn=lambda: die_with_parent(parent, orphaned),  # noqa: PLW1509 (no threads run yet)
     )
 
 

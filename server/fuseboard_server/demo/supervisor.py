@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -16,6 +14,7 @@ from types import FrameType
 from typing import TypeVar
 
 from fuseboard_server import presence
+from fuseboard_server.demo.folder import demo_folder
 from fuseboard_server.demo.plan import Plan
 from fuseboard_server.demo.processes import start, stop
 from fuseboard_server.demo.scenario import DEFAULT_SCENARIO, Note, load
@@ -101,8 +100,7 @@ def _say_last(say: Say, text: str) -> None:
 
 
 def _run(settings: DemoSettings, say: Say, notes: Sequence[Note], stack: ExitStack) -> None:
-    folder = Path(tempfile.mkdtemp(prefix="fuseboard-demo-"))
-    stack.callback(shutil.rmtree, folder, ignore_errors=True)
+    folder = stack.enter_context(demo_folder())
     data = settings.data or folder / "data"
     family = Family(stack)
     server = family.start("the server", _serve_command(settings, data))
@@ -116,9 +114,10 @@ def _run(settings: DemoSettings, say: Say, notes: Sequence[Note], stack: ExitSta
         collector=here.collector,
         metrics_port=settings.metrics_port,
     )
-    family.start("the backend", _module_command("backend", plan))
+    # Orphans have nothing to finish, except for the server with what it has accepted.
+    family.start("the backend", _module_command("backend", plan), signal.SIGKILL)
     _wait(family, lambda: plan.endpoints_path.exists() or None, "the backend")
-    family.start("the agent", _module_command("agent", plan))
+    family.start("the agent", _module_command("agent", plan), signal.SIGKILL)
     say(f"\nThe demo agent plans trips. Watch {here.dashboard}/?range=5m; what happens when:\n")
     _tell(settings, plan, notes, family, say)
 
@@ -145,9 +144,11 @@ class Family:
         self._stack = stack
         self._members: list[tuple[str, subprocess.Popen[bytes]]] = []
 
-    def start(self, name: str, command: Sequence[str]) -> subprocess.Popen[bytes]:
-        """Start one more."""
-        process = start(command)
+    def start(
+        self, name: str, command: Sequence[str], orphaned: signal.Signals = signal.SIGTERM
+    ) -> subprocess.Popen[bytes]:
+        """Start one more; ``orphaned`` ends it if this process is killed."""
+        process = start(command, orphaned=orphaned)
         self._stack.callback(stop, process)
         self._members.append((name, process))
         return process
