@@ -81,7 +81,8 @@ def init(
         record_arguments: Record the arguments of calls, bounded and redacted.
         record_results: Record the returned values, bounded and redacted.
         heartbeat_seconds: Interval of the process's heartbeat, seconds.
-        shutdown_timeout: Seconds that the end of the process may wait for the collector.
+        shutdown_timeout: Seconds that the end of the process may take because of the
+            collector; the collector is waited for four fifths of it.
 
     Raises:
         ConfigurationError: A setting is not legal, or ``init`` ran before with others.
@@ -172,7 +173,8 @@ def _shutdown_at_exit() -> None:
         with contextlib.suppress(KeyboardInterrupt):
             # A fifth is left for the interpreter's own end, also on a busy machine, so that the
             # whole takes no longer than was asked for.
-            shutdown(0.8 * assembly.settings.shutdown_timeout)
+            whole = assembly.settings.shutdown_timeout
+            _stop(0.8 * whole, f"the {0.8 * whole:g} s that shutdown_timeout={whole:g} leaves it")
 
 
 def _legal_timeout(function: str, timeout: float) -> float:
@@ -213,13 +215,18 @@ def shutdown(timeout: float = DEFAULT_TIMEOUT) -> bool:
     Since 0.1.0.
     """
     timeout = _legal_timeout("shutdown", timeout)
+    return _stop(timeout, f"{timeout:g} s")
+
+
+def _stop(timeout: float, words: str) -> bool:
+    """Shut down within ``timeout`` seconds, which ``words`` say to the reader of the log."""
     with _STATE.lock:
         assembly = _STATE.assembly
         if assembly is None or _STATE.is_stopped:
             return True
         _STATE.is_stopped = True
         RUNTIME.install(_Silent())
-    return assembly.shutdown(timeout)
+    return assembly.shutdown(timeout, words)
 
 
 def serve_metrics(port: int = METRICS_PORT, host: str = "127.0.0.1") -> int:

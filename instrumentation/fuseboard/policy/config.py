@@ -167,8 +167,12 @@ class Fallback:
 class Validation:
     """What an answer must satisfy to be of use.
 
+    A refused answer is a fault of class ``L5_semantic``; if no fallback stands in for it, the
+    caller gets :class:`fuseboard.InvalidResultError`.
+
     Attributes:
-        non_empty: Whether None, blank text or an empty container is an unusable answer.
+        non_empty: Whether None, blank text, an empty container or a stream without items is an
+            unusable answer.
 
     Since 0.1.
     """

@@ -179,8 +179,13 @@ class Assembly:
         """Send what is recorded so far; return whether the collector confirmed all of it."""
         return self.pipeline.flush(timeout) if self.pipeline else True
 
-    def shutdown(self, timeout: float) -> bool:
-        """Send what is left and stop; return whether nothing was lost by stopping."""
+    def shutdown(self, timeout: float, words: str = "") -> bool:
+        """Send what is left and stop; return whether nothing was lost by stopping.
+
+        Args:
+            timeout: Seconds.
+            words: The timeout as the log line gives it.
+        """
         self.sink.stop()
         if self.pipeline is None:
             return True
@@ -190,10 +195,12 @@ class Assembly:
         if lost:
             logger.warning(
                 "%d telemetry records were lost at exit: the collector at %s did not confirm "
-                "them within %g s",
+                "them %s",
                 lost,
                 self.pipeline.where,
-                timeout,
+                "and is not there"
+                if self.pipeline.gave_up
+                else f"within {words or f'{timeout:g} s'}",
             )
         return not lost
 

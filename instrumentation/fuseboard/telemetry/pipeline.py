@@ -64,6 +64,10 @@ class _Flush:
 class Pipeline:
     """Owns the worker thread that encodes, keeps and sends.
 
+    Attributes:
+        where: The collector's address, for log lines.
+        gave_up: Whether its end waited no longer because nothing listens there.
+
     Args:
         sender: Sends one batch.
         encoder: Turns records into bytes.
@@ -120,6 +124,7 @@ class Pipeline:
         self._is_closed = False
         self._is_away = False
         self._was_reached = False
+        self.gave_up = False
 
     def after_fork(self) -> None:
         """Start anew in a forked child: the parent's thread and records stay the parent's."""
@@ -250,6 +255,7 @@ class Pipeline:
         """End the wait of a process that never saw its collector: nothing listens there."""
         if self._closing is not None:
             self._closing = self._monotonic()
+            self.gave_up = True
 
     def _may_end(self) -> bool:
         is_empty = not any(lane.pending for lane in self._lanes)

@@ -6,7 +6,10 @@ import signal
 import time
 from typing import Any
 
+import handmade_calls as handmade
 import pytest
+
+from fuseboard import setup
 
 PRELUDE = """
 import handmade_calls as handmade
@@ -181,6 +184,10 @@ def test_hc_31_the_end_has_a_deadline_and_says_what_was_lost(
     assert len(said) == 1, process.stderr
     # The spans, and the heartbeats at the start and at the end.
     assert said[0].startswith("3002 telemetry records were lost at exit")
+    if away == "silent_endpoint":
+        assert said[0].endswith("within the 4 s that shutdown_timeout=5 leaves it")
+    else:
+        assert said[0].endswith("did not confirm them and is not there"), "it did not wait"
 
 
 def test_a_deadline_of_its_own(run_script: Any, silent_endpoint: str) -> None:
@@ -188,6 +195,16 @@ def test_a_deadline_of_its_own(run_script: Any, silent_endpoint: str) -> None:
     assert process.returncode == 0
     assert seconds < 2.0
     assert "12 telemetry records were lost at exit" in process.stderr
+    assert "within the 0.16 s that shutdown_timeout=0.2 leaves it" in process.stderr
+
+
+def test_a_shutdown_of_the_application_says_its_own_deadline(
+    start: Any, silent_endpoint: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    start(endpoint=silent_endpoint)
+    handmade.succeed()
+    assert setup.shutdown(0.25) is False
+    assert "did not confirm them within 0.25 s" in caplog.text
 
 
 def test_at_exit_everything_is_sent(run_script: Any, collector: Any) -> None:
