@@ -7,15 +7,7 @@ from importlib.metadata import version
 
 import click
 
-COMMANDS = {
-    "serve": ("serve", "Receive telemetry, keep it, show it and raise alerts."),
-    "demo": ("demo", "Show the board on a demo agent's calls."),
-    "export": ("export", "Write calls, attempts, transitions or alerts to a file."),
-    "doctor": ("doctor", "Check the set-up and say what to do about what is wrong."),
-    "alerts": ("alerts", "Render or check the alert rules."),
-    "grafana": ("grafana", "Render the Grafana board."),
-}
-"""Command → (module of :mod:`fuseboard_server.commands`, one line of help)."""
+from fuseboard_server.commands import COMMANDS
 
 EPILOG = """\b
 Exit codes:

@@ -71,6 +71,9 @@ def examine(setup: Setup) -> Iterator[Finding]:
     for check in CHECKS:
         try:
             yield from check(setup)
+        except ModuleNotFoundError as error:
+            advice = "install it; see packages"
+            yield Finding(Grade.FAIL, check.__name__.strip("_"), str(error), advice)
         except Exception as error:
             yield Finding(Grade.FAIL, check.__name__.strip("_"), repr(error), "please report this")
 

@@ -7,6 +7,9 @@ import sys
 MISSING_EXTRA = 5
 """Exit code when a package of the extra that a command needs is not installed."""
 
+USAGE = 2
+"""Exit code for wrong usage: no command was given."""
+
 INTERRUPTED = 130
 """Exit code that shells give to what Ctrl-C ended."""
 
@@ -20,12 +23,28 @@ def explain_missing(module: str) -> str:
     extra = "demo" if module.partition(".")[0] in {"httpx", "mcp"} else "dashboard"
     return (
         f"fuseboard: the package {module!r} is not installed. The command line, the server and "
-        f"the dashboard are an extra of fuseboard:\n\n    pip install 'fuseboard[{extra}]'\n"
+        f"the dashboard are an extra of fuseboard:\n\n    pip install 'fuseboard[{extra}]'\n\n"
+        "`fuseboard --help` says more.\n"
     )
 
 
+def _without(module: str, arguments: list[str]) -> int:
+    """Say what can be said without a package; return the exit code."""
+    from fuseboard_server.without_extras import answer, report
+
+    if arguments[:1] == ["doctor"]:
+        sys.stdout.write(report(module.partition(".")[0]))
+        return MISSING_EXTRA
+    said = answer(arguments) if module == "click" else None
+    if said is not None:
+        sys.stdout.write(said)
+        return 0 if arguments else USAGE
+    sys.stderr.write(explain_missing(module))
+    return MISSING_EXTRA
+
+
 def main() -> None:
-    """Run the command line; end with exit code 5 if its packages are missing."""
+    """Run the command line; end with exit code 5 if packages that it needs are missing."""
     try:
         from fuseboard_server.cli import run
 
@@ -33,8 +52,7 @@ def main() -> None:
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("fuseboard"):
             raise
-        sys.stderr.write(explain_missing(error.name or str(error)))
-        sys.exit(MISSING_EXTRA)
+        sys.exit(_without(error.name or str(error), sys.argv[1:]))
     except KeyboardInterrupt:
         # Ctrl-C before a command has taken the signals over.
         sys.exit(INTERRUPTED)

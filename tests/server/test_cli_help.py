@@ -8,7 +8,8 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from fuseboard_server.cli import COMMANDS, root
+from fuseboard_server.cli import root
+from fuseboard_server.commands import COMMANDS
 from fuseboard_server.exits import Exit
 from fuseboard_server.settings import DEFAULT_COLLECTOR
 

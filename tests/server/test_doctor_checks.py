@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -113,3 +114,14 @@ def test_a_check_that_breaks_is_a_finding(tmp_path: Path, monkeypatch: pytest.Mo
     found = look(tmp_path)
     assert found["broken"].grade is Grade.FAIL
     assert found["version"].grade is Grade.OK
+
+
+def test_a_check_that_misses_a_package_is_no_fault_to_report(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "fuseboard.duckdb").write_bytes(b"")
+    monkeypatch.setitem(sys.modules, "fuseboard_collector.store", None)
+    finding = look(tmp_path)["data_file"]
+    assert finding.grade is Grade.FAIL
+    assert "fuseboard_collector.store" in finding.seen
+    assert "report" not in finding.advice

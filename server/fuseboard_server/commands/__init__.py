@@ -1,1 +1,11 @@
 """One file per command; each turns options into a call and errors into messages."""
+
+COMMANDS = {
+    "serve": ("serve", "Receive telemetry, keep it, show it and raise alerts."),
+    "demo": ("demo", "Show the board on a demo agent's calls."),
+    "export": ("export", "Write calls, attempts, transitions or alerts to a file."),
+    "doctor": ("doctor", "Check the set-up and say what to do about what is wrong."),
+    "alerts": ("alerts", "Render or check the alert rules."),
+    "grafana": ("grafana", "Render the Grafana board."),
+}
+"""Command → (module of this package, one line of help)."""
