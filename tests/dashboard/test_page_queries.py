@@ -236,6 +236,7 @@ def test_the_state_of_a_silent_process_is_unknown(store: Store, ask: Ask) -> Non
     store.append(heartbeats("two", at(100), UNTIL - timedelta(seconds=46))).result(30)
     rows = {r["breaker"]: r["state"] for r in ask("page_breaker_states")}
     assert rows["alpha/us-east"] == "unknown"
+    assert {r["last_state"] for r in ask("page_breaker_states")} == {"open", "closed"}
     store.append(heartbeats("two", UNTIL - timedelta(seconds=10))).result(30)
     rows = {r["breaker"]: r["state"] for r in ask("page_breaker_states")}
     assert rows["alpha/us-east"] == "open"

@@ -319,7 +319,9 @@ def test_no_page_promises_what_does_not_exist(store: Store, page: str) -> None:
 def test_breakers_of_a_silent_process_are_unknown(store: Store) -> None:
     store.append(heartbeats("two", at(100))).result(30)
     serve(store)
-    assert stat(open_page("breakers"), "unknown-breakers") == 1
+    app = open_page("breakers")
+    assert stat(app, "unknown-breakers") == 1
+    assert "was open" in html(app)
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -139,7 +139,8 @@ def _accent(fuse: Fuse) -> theme.Mark:
 
 
 def _age(view: View, fuse: Fuse) -> str:
-    return "" if fuse.state == BreakerState.CLOSED or fuse.since is None else view.ago(fuse.since)
+    calm = (BreakerState.CLOSED, theme.UNKNOWN_STATE)
+    return "" if fuse.state in calm or fuse.since is None else view.ago(fuse.since)
 
 
 def _notes(view: View, fuse: Fuse) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 import pandas as pd
 import streamlit as st
@@ -104,7 +104,7 @@ def _states(view: View, states: pd.DataFrame) -> str:
         rows.append(
             [
                 markup.link(markup.name(r.breaker), own.link("tool")),
-                markup.badge(mark),
+                markup.badge(mark) + _before(r),
                 view.ago(r.since_time),
                 markup.name(reason_words(r.reason) or theme.NOTHING)
                 if pd.notna(r.since_time)
@@ -115,6 +115,14 @@ def _states(view: View, states: pd.DataFrame) -> str:
             ]
         )
     return markup.table(headers, rows)
+
+
+def _before(row: Any) -> str:
+    """Return what was heard last of a breaker whose state nobody knows."""
+    if row.state != theme.UNKNOWN_STATE:
+        return ""
+    words = theme.mark(theme.STATE_MARKS, row.last_state).label.lower()
+    return f' <span class="fb-quiet">was {markup.esc(words)}</span>'
 
 
 def _counted(frame: pd.DataFrame, column: str) -> pd.Series:

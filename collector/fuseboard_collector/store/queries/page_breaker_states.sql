@@ -1,7 +1,7 @@
 -- The state of each breaker at the end of the window: the newest state of every process that has
 -- it, the worst over processes, and since when (NULL: never changed). A process that fell silent
 -- may have died with its breaker open: that is unknown; one that was closed counts for nothing
--- while another lives. Parameters: since, until, tools, regions.
+-- while another lives. last_state is what was heard last. Parameters: since, until, tools, regions.
 WITH
 -- include page_breaker_evidence
 ,
@@ -38,7 +38,7 @@ placed AS (
 SELECT breaker, tool, region, upstream,
        CASE severity WHEN 4 THEN 'isolated' WHEN 3 THEN 'open' WHEN 2 THEN 'half_open'
                      WHEN 0 THEN 'closed' ELSE 'unknown' END AS state,
-       time AS since_time, reason, failure_ratio, error_class, processes, processes_not_closed
+       last_state, time AS since_time, reason, failure_ratio, error_class, processes, processes_not_closed
 FROM placed
 WHERE worst_first = 1
 ORDER BY abs(severity) DESC, since_time DESC NULLS LAST, breaker
