@@ -6,8 +6,8 @@ Wrappers and policies write these records and know nothing of OpenTelemetry or P
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Protocol
 
 from fuseboard.conventions import (
@@ -68,26 +68,32 @@ class Fault:
     message: str
 
 
-@dataclass(slots=True)
 class AttemptRecord:
     """One physical attempt. Times are seconds unless their name says otherwise.
 
     Attributes:
+        number: Counted from 1.
+        delay: What was waited before it.
+        started_unix_ns: Wall time of its start, nanoseconds since the epoch.
+        started: Monotonic time of its start.
         fault: Why it failed.
         cut_by: Class name of what ended it before it could succeed or fail: cancellation, a
             consumer that left, an interrupt. Such an attempt did not succeed, yet has no fault.
+        telemetry: Private to the telemetry: the attempt's open span, if any.
     """
 
-    number: int
-    delay: float
-    started_unix_ns: int
-    started: float
+    # Defaults of the class, here and below: a call pays only for what it sets.
     duration: float = 0.0
     fault: Fault | None = None
     cut_by: str | None = None
     cost: float | None = None
     telemetry: object = None
-    """Private to the telemetry: the attempt's open span, if any."""
+
+    def __init__(self, number: int, delay: float, started_unix_ns: int, started: float) -> None:
+        self.number = number
+        self.delay = delay
+        self.started_unix_ns = started_unix_ns
+        self.started = started
 
     @property
     def result(self) -> AttemptResult:
@@ -115,33 +121,37 @@ class ToolInfo:
     has_breaker: bool = False
 
 
-@dataclass(slots=True)
 class CallRecord:
-    """One tool call, filled in while it runs. Times are seconds unless named otherwise."""
+    """One tool call, filled in while it runs. Times are seconds unless named otherwise.
 
-    tool: ToolInfo
-    region: str | None
-    upstream: str | None
-    started_unix_ns: int
-    started: float
-    args_hash: str | None = None
-    call_id: str | None = None
+    Attributes:
+        tool: What is fixed about the tool.
+        region: Where it acts, if that is known.
+        upstream: What it talks to, if that is known.
+        started_unix_ns: Wall time of its start, nanoseconds since the epoch.
+        started: Monotonic time of its start.
+        call_id: The model's id of the call, if it is known.
+        arguments: The bound arguments, only where recording them was asked for.
+        idempotency_key: The key that the tool's policy made from the arguments, if it makes one.
+        outcome: How it ended; None while it runs, and so with all that follows.
+        fault: The fault that decided it; also set where it was handled (degraded, partial).
+        layer_actions: (layer, action) pairs of ``conventions.LAYER_ACTIONS``, in the order they
+            happened.
+        result: The returned value, only where recording it was asked for.
+        telemetry: Private to the telemetry: the call's open span and context.
+    """
+
     agent: str | None = None
     session: str | None = None
     arguments: Mapping[str, object] | None = None
-    """The bound arguments, only where recording them was asked for."""
     idempotency_key: str | None = None
-    """The key that the tool's policy made from the arguments, if it makes one."""
 
-    # Known at the end.
     outcome: Outcome | None = None
     duration: float = 0.0
     fault: Fault | None = None
-    """The fault that decided the call; also set where it was handled (degraded, partial)."""
     layer: Layer = Layer.TOOL
     retry_strategy: RetryStrategy = RetryStrategy.NONE
     retry_end: RetryEnd = RetryEnd.NONE
-    attempts: list[AttemptRecord] = field(default_factory=list)
     backoff_seconds: float = 0.0
     breaker_state: BreakerState | None = None
     result_source: ResultSource | None = None
@@ -152,12 +162,59 @@ class CallRecord:
     cost: float | None = None
     stream_items: int | None = None
     stream_first_item_seconds: float | None = None
-    layer_actions: list[tuple[str, str]] = field(default_factory=list)
-    """(layer, action) pairs of ``conventions.LAYER_ACTIONS``, in the order they happened."""
+    layer_actions: tuple[tuple[str, str], ...] = ()
     result: object = None
-    """The returned value, only where recording it was asked for."""
     telemetry: object = None
-    """Private to the telemetry: the call's open span and context tokens."""
+
+    _hash: str | None = None
+    _hash_later: Callable[[], str | None] | None = None
+
+    def __init__(
+        self,
+        tool: ToolInfo,
+        region: str | None,
+        upstream: str | None,
+        started_unix_ns: int,
+        started: float,
+        args_hash: str | Callable[[], str | None] | None = None,
+        call_id: str | None = None,
+    ) -> None:
+        """Begin a record.
+
+        Args:
+            tool: What is fixed about the tool.
+            region: Where it acts.
+            upstream: What it talks to.
+            started_unix_ns: Wall time, nanoseconds since the epoch.
+            started: Monotonic seconds.
+            args_hash: The hash of the arguments, or what makes it when somebody asks.
+            call_id: The model's id of the call.
+        """
+        self.tool = tool
+        self.region = region
+        self.upstream = upstream
+        self.started_unix_ns = started_unix_ns
+        self.started = started
+        self.call_id = call_id
+        self.attempts: list[AttemptRecord] = []
+        if isinstance(args_hash, str):
+            self._hash = args_hash
+        else:
+            self._hash_later = args_hash
+
+    @property
+    def args_hash(self) -> str | None:
+        """The hash of the arguments, if they are hashed."""
+        later = self._hash_later
+        if later is not None:
+            # Two threads may both get here, and find the same.
+            self._hash = later()
+            self._hash_later = None
+        return self._hash
+
+    def note(self, layer: str, action: str) -> None:
+        """Remember what a layer did."""
+        self.layer_actions = (*self.layer_actions, (layer, action))
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,6 +267,7 @@ class Telemetry(Protocol):
     For one call the order is: ``call_started``; ``attempt_started`` and ``attempt_ended`` for
     each attempt; between them, around each stretch of the tool's own code, ``enter`` and
     ``leave`` in the same context; ``call_ended`` once. ``breaker_*`` may come at any time.
+    ``begin`` and ``finish`` each stand for three and two of them, for the ordinary call.
     """
 
     def tool_registered(self, tool: ToolInfo) -> None:
@@ -232,6 +290,12 @@ class Telemetry(Protocol):
 
     def call_ended(self, call: CallRecord) -> None:
         """Close the call; every field of the record is final."""
+
+    def begin(self, call: CallRecord) -> object:
+        """Do ``call_started``, ``attempt_started`` of the first attempt, and ``enter``."""
+
+    def finish(self, call: CallRecord) -> None:
+        """Do ``attempt_ended`` of the only attempt, which ended as the call, and ``call_ended``."""
 
     def breaker_created(self, status: BreakerStatus) -> None:
         """Make a breaker's metric series exist."""

@@ -56,6 +56,14 @@ class NullTelemetry:
     def call_ended(self, call: CallRecord) -> None:
         """Do nothing."""
 
+    def begin(self, call: CallRecord) -> object:
+        """Say once that nothing is recorded."""
+        self.call_started(call)
+        return None
+
+    def finish(self, call: CallRecord) -> None:
+        """Do nothing."""
+
     def breaker_created(self, status: BreakerStatus) -> None:
         """Do nothing; ``init`` replays breakers."""
 

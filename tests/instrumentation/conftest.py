@@ -72,6 +72,15 @@ class RecordingTelemetry:
                 self.violations.append("a call ended before its attempt")
             self.calls.append(call)
 
+    def begin(self, call: CallRecord) -> object:
+        self.call_started(call)
+        self.attempt_started(call, call.attempts[0])
+        return self.enter(call)
+
+    def finish(self, call: CallRecord) -> None:
+        self.attempt_ended(call, call.attempts[0])
+        self.call_ended(call)
+
     def breaker_created(self, status: BreakerStatus) -> None:
         self.breakers.append(status)
 

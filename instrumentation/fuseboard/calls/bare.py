@@ -8,14 +8,7 @@ from types import AsyncGeneratorType, CoroutineType, GeneratorType
 from typing import Any, Final
 
 from fuseboard.calls.judging import action_of, answer_to, cut_by, judge_raised, layer_of
-from fuseboard.calls.recording import (
-    close_attempt,
-    close_call,
-    enter,
-    leave,
-    open_attempt,
-    open_call,
-)
+from fuseboard.calls.recording import begin, close_attempt, close_call, fail, leave, succeed
 from fuseboard.calls.registration import Tool
 from fuseboard.classification import judge_result
 from fuseboard.conventions import Outcome
@@ -31,21 +24,19 @@ def observe_sync(tool: Tool, function: Callable[..., Any]) -> Callable[..., Any]
 
     def observed(*args: Any, **kwargs: Any) -> Any:
         ambient = exception()
-        call = open_call(tool, args, kwargs)
-        attempt = open_attempt(call)
-        entered = enter(call)
+        call, entered = begin(tool, args, kwargs)
         try:
             value = function(*args, **kwargs)
         except BaseException as error:
             leave(entered)
-            end_raised(tool, call, attempt, error, args, kwargs, ambient)
+            end_raised(tool, call, call.attempts[0], error, args, kwargs, ambient)
             raise
         leave(entered)
         if type(value) in UNFINISHED:
             from fuseboard.calls.adopted import adopt  # rare, and it needs all of the policies
 
-            return adopt(tool, call, attempt, value, args, kwargs, ambient)
-        end_returned(call, attempt, value)
+            return adopt(tool, call, call.attempts[0], value, args, kwargs, ambient)
+        end_returned(call, call.attempts[0], value)
         return value
 
     return observed
@@ -56,17 +47,15 @@ def observe_async(tool: Tool, function: Callable[..., Any]) -> Callable[..., Any
 
     async def observed(*args: Any, **kwargs: Any) -> Any:
         ambient = exception()
-        call = open_call(tool, args, kwargs)
-        attempt = open_attempt(call)
-        entered = enter(call)
+        call, entered = begin(tool, args, kwargs)
         try:
             value = await function(*args, **kwargs)
         except BaseException as error:
             leave(entered)
-            end_raised(tool, call, attempt, error, args, kwargs, ambient)
+            end_raised(tool, call, call.attempts[0], error, args, kwargs, ambient)
             raise
         leave(entered)
-        end_returned(call, attempt, value)
+        end_returned(call, call.attempts[0], value)
         return value
 
     return observed
@@ -88,7 +77,7 @@ def end_raised(
         close_attempt(call, attempt, now, None, cut_by(judged, error))
         close_call(call, now, judged)
     else:
-        _end_failed(call, attempt, now, judged)
+        _end_failed(call, now, judged)
 
 
 def end_returned(call: CallRecord, attempt: AttemptRecord, value: object) -> None:
@@ -99,12 +88,11 @@ def end_returned(call: CallRecord, attempt: AttemptRecord, value: object) -> Non
     if runtime.record_results:
         call.result = value
     if finding is None:
-        close_attempt(call, attempt, now, None)
-        close_call(call, now, Outcome.OK)
+        succeed(call, now)
         return
     fault = Fault(finding.verdict, finding.code, finding.message)
     if finding.partial_failures is None:
-        _end_failed(call, attempt, now, fault)
+        _end_failed(call, now, fault)
         return
     close_attempt(call, attempt, now, None)
     call.partial_failures = finding.partial_failures
@@ -112,13 +100,12 @@ def end_returned(call: CallRecord, attempt: AttemptRecord, value: object) -> Non
     close_call(call, now, Outcome.PARTIAL, fault, layer_of(fault.verdict), answer_to(fault))
 
 
-def _end_failed(call: CallRecord, attempt: AttemptRecord, now: float, fault: Fault) -> None:
-    close_attempt(call, attempt, now, fault)
+def _end_failed(call: CallRecord, now: float, fault: Fault) -> None:
     _note_action(call, fault)
-    close_call(call, now, Outcome.ERROR, fault, layer_of(fault.verdict), answer_to(fault))
+    fail(call, now, fault, layer_of(fault.verdict), answer_to(fault))
 
 
 def _note_action(call: CallRecord, fault: Fault) -> None:
     action = action_of(fault.verdict)
     if action is not None:
-        call.layer_actions.append(action)
+        call.note(*action)

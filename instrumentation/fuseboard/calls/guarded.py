@@ -458,7 +458,7 @@ class GuardedRun:
         return not (acts_again and fault.verdict.ambiguous and not self.policy.may_repeat)
 
     def _note(self, layer: str, action: str) -> None:
-        self.call.layer_actions.append((layer, action))
+        self.call.note(layer, action)
 
     def _record_result(self, value: Any) -> None:
         if RUNTIME.record_results:

@@ -35,29 +35,88 @@ def open_call(
         kwargs: Keyword arguments of the call.
         call_id: The model's id of the call, if it is known.
     """
-    runtime = RUNTIME
-    info = tool.info
-    region, upstream, args_hash, bound = tool.region, info.upstream, None, None
+    call = _record(tool, args, kwargs, call_id)
     try:
-        if tool.needs_arguments or runtime.record_arguments:
-            bound = tool.bind(args, kwargs)
-            if tool.hashes_arguments:
-                args_hash = hash_arguments(bound, tool.ignored)
-            if tool.region_of is not None:
-                region = _resolve(tool.region_of, bound, "region")
-            if tool.upstream_of is not None:
-                upstream = _resolve(tool.upstream_of, bound, "upstream")
+        RUNTIME.telemetry.call_started(call)
+    except Exception as fault:
+        guard.swallow("reporting the start of a call", fault)
+    return call
+
+
+def begin(tool: Tool, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[CallRecord, Entered]:
+    """Open a call and its first attempt and make it current: all that a bare tool needs."""
+    call = _record(tool, args, kwargs, None)
+    call.attempts.append(AttemptRecord(1, 0.0, call.started_unix_ns, call.started))
+    token: object = None
+    try:
+        token = RUNTIME.telemetry.begin(call)
+    except Exception as fault:
+        guard.swallow("reporting the start of a call", fault)
+    return call, (token, CURRENT.set(call))
+
+
+def succeed(call: CallRecord, now: float) -> None:
+    """End a call whose only attempt succeeded, at a monotonic time."""
+    call.attempts[0].duration = call.duration = now - call.started
+    call.result_source = ResultSource.LIVE
+    call.outcome = Outcome.OK
+    _finish(call)
+
+
+def fail(call: CallRecord, now: float, fault: Fault, layer: Layer, strategy: RetryStrategy) -> None:
+    """End a call whose only attempt failed; see :func:`close_call`."""
+    attempt = call.attempts[0]
+    attempt.duration = call.duration = now - call.started
+    attempt.fault = call.fault = fault
+    call.layer = layer
+    call.retry_strategy = strategy
+    call.outcome = Outcome.ERROR
+    _finish(call)
+
+
+def _finish(call: CallRecord) -> None:
+    try:
+        RUNTIME.telemetry.finish(call)
+    except Exception as own:
+        guard.swallow("reporting the end of a call", own)
+
+
+def _record(
+    tool: Tool, args: tuple[Any, ...], kwargs: dict[str, Any], call_id: str | None
+) -> CallRecord:
+    runtime = RUNTIME
+    clock = runtime.clock
+    if tool.looks_at_arguments or runtime.record_arguments:
+        return _record_looking(tool, args, kwargs, call_id)
+    info = tool.info
+    args_hash = tool.hash_of(args, kwargs) if tool.hashes_arguments else None
+    started = clock.monotonic()
+    return CallRecord(
+        info, tool.region, info.upstream, clock.time_ns(), started, args_hash, call_id
+    )
+
+
+def _record_looking(
+    tool: Tool, args: tuple[Any, ...], kwargs: dict[str, Any], call_id: str | None
+) -> CallRecord:
+    """Make the record of a call whose region, upstream or arguments have to be looked up."""
+    runtime = RUNTIME
+    region, upstream, args_hash, bound = tool.region, tool.info.upstream, None, None
+    try:
+        bound = tool.bind(args, kwargs)
+        if tool.hashes_arguments:
+            args_hash = hash_arguments(bound, tool.ignored)
+        if tool.region_of is not None:
+            region = _resolve(tool.region_of, bound, "region")
+        if tool.upstream_of is not None:
+            upstream = _resolve(tool.upstream_of, bound, "upstream")
     except Exception as fault:
         guard.swallow("looking at the arguments of a call", fault)
     clock = runtime.clock
     started = clock.monotonic()
-    call = CallRecord(info, region, upstream, clock.time_ns(), started, args_hash, call_id)
+    call = CallRecord(tool.info, region, upstream, clock.time_ns(), started, args_hash, call_id)
     if runtime.record_arguments:
         call.arguments = bound
-    try:
-        runtime.telemetry.call_started(call)
-    except Exception as fault:
-        guard.swallow("reporting the start of a call", fault)
     return call
 
 

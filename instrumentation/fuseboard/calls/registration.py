@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Collection, Mapping
+from functools import partial
 from typing import Any, Final
 
 from fuseboard import guard
+from fuseboard.arguments import hash_arguments
 from fuseboard.calls.binding import Binder, make_binder, signature_of
 from fuseboard.errors import ConfigurationError
 from fuseboard.policy.config import Policy
@@ -19,6 +21,8 @@ Resolver = Callable[[Mapping[str, object]], str | None]
 
 TOOL_TYPES: Final = ("function", "extension", "datastore")
 MAX_NAME: Final = 128
+_FIXED: Final = frozenset({int, float, bool, type(None)})
+_SHORT: Final = 256
 
 
 class Tool:
@@ -29,7 +33,7 @@ class Tool:
         "hashes_arguments",
         "ignored",
         "info",
-        "needs_arguments",
+        "looks_at_arguments",
         "policy",
         "region",
         "region_of",
@@ -66,7 +70,7 @@ class Tool:
         if not isinstance(hash_arguments, bool):
             raise ConfigurationError(f"{owner}(hash_arguments={hash_arguments!r}): must be a bool")
         self.hashes_arguments = hash_arguments
-        self.needs_arguments = hash_arguments or bool(self.region_of or self.upstream_of)
+        self.looks_at_arguments = bool(self.region_of or self.upstream_of)
         self.bind: Binder = make_binder(function)
         self.signature: inspect.Signature | None = signature_of(function)
         _check_ignored(owner, self.ignored, self.signature)
@@ -84,6 +88,28 @@ class Tool:
             BREAKERS.declare(self.info.name, breaker)
         if is_registered:
             _register(self.info)
+
+    def hash_of(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> str | Callable[[], str | None] | None:
+        """Return the hash of a call's arguments, or what makes it when somebody asks.
+
+        Small values that cannot change are hashed later, on another thread; all else at once.
+        """
+        for value in kwargs.values():
+            if not (type(value) in _FIXED or (type(value) is str and len(value) <= _SHORT)):
+                return self._hash(args, kwargs)
+        for value in args:
+            if not (type(value) in _FIXED or (type(value) is str and len(value) <= _SHORT)):
+                return self._hash(args, kwargs)
+        return partial(self._hash, args, kwargs)
+
+    def _hash(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | None:
+        try:
+            return hash_arguments(self.bind(args, kwargs), self.ignored)
+        except Exception as fault:
+            guard.swallow("looking at the arguments of a call", fault)
+            return None
 
 
 def _register(info: ToolInfo) -> None:

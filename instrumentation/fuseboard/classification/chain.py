@@ -12,11 +12,16 @@ from fuseboard.classification.control_flow import control_flow_outcome, is_cance
 from fuseboard.classification.groups import is_group, leaves_of
 from fuseboard.classification.http import classify_http
 from fuseboard.classification.inspecting import message_of, qualified_name
+from fuseboard.classification.memory import Memory
 from fuseboard.classification.network import classify_connection, classify_network
 from fuseboard.classification.python import classify_data, classify_python, is_defect
 from fuseboard.classification.results import ResultFinding, inspect_result
 from fuseboard.classification.sdk_errors import classify_own, classify_sdk
-from fuseboard.classification.user import ask_about_exception, ask_about_result
+from fuseboard.classification.user import (
+    ask_about_exception,
+    ask_about_result,
+    has_classifiers,
+)
 from fuseboard.classification.validation import classify_validation
 from fuseboard.classification.verdicts import severity, unclassified_fault
 from fuseboard.conventions import Outcome
@@ -26,6 +31,7 @@ Classifier = Callable[[BaseException], Verdict | None]
 
 _UNMATCHED: Final = unclassified_fault()
 _FAILED: Final = unclassified_fault("classifier_failed")
+_MEMORY: Final = Memory()
 
 # Exceptions that say all; asked of every link of the chain before any of the second row.
 _EXACT: Final[tuple[Classifier, ...]] = (
@@ -52,16 +58,27 @@ def judge_exception(
         The outcome if the exception is no fault (cancellation, control flow), else the fault.
     """
     try:
-        outcome = control_flow_outcome(error)
-        if outcome is not None:
-            return outcome
-        verdict = _judge(error, now, ambient)
+        verdict, error_type = _recall(error, now, ambient)
     except Exception as fault:
         guard.swallow("classifying an exception", fault)
-        verdict = _FAILED
+        verdict, error_type = _FAILED, qualified_name(type(error))
     if isinstance(verdict, Outcome):
         return verdict
-    return Fault(verdict, qualified_name(type(error)), message_of(error))
+    return Fault(verdict, error_type, message_of(error))
+
+
+def _recall(
+    error: BaseException, now: float, ambient: BaseException | None
+) -> tuple[Verdict | Outcome, str]:
+    """Judge an exception, by memory where its type says all."""
+    key = None if has_classifiers() else _MEMORY.key_of(error, ambient)
+    judged = _MEMORY.recall(key) if key is not None else None
+    if judged is not None:
+        return judged
+    verdict = control_flow_outcome(error) or _judge(error, now, ambient)
+    if key is not None:
+        return _MEMORY.remember(key, verdict)
+    return verdict, qualified_name(type(error))
 
 
 def judge_result(value: object, now: float) -> ResultFinding | None:

@@ -80,6 +80,12 @@ def classifier(
     return register if function is None else register(function)
 
 
+def has_classifiers() -> bool:
+    """Tell whether any classifier of a user's would be asked about an exception."""
+    _load_once()
+    return bool(_REGISTERED.of_exceptions)
+
+
 def ask_about_exception(error: BaseException) -> Verdict | Outcome | None:
     """Return the first answer of a user's classifier about an exception."""
     _load_once()

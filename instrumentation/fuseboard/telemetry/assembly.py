@@ -14,10 +14,13 @@ from typing import TYPE_CHECKING
 import prometheus_client
 from opentelemetry import trace
 from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import Tracer as SdkTracer
 from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 
 from fuseboard import conventions as c
 from fuseboard.runtime import Runtime
+from fuseboard.telemetry.attributes import ToolParts
 from fuseboard.telemetry.capture import Capture
 from fuseboard.telemetry.encoding import Encoder, clean_resource
 from fuseboard.telemetry.logs import EventLog
@@ -29,8 +32,11 @@ from fuseboard.telemetry.redaction import name, redact
 from fuseboard.telemetry.sending import HttpSender
 from fuseboard.telemetry.settings import Settings
 from fuseboard.telemetry.sink import OtelTelemetry
+from fuseboard.telemetry.spans import SpanWriter
+from fuseboard.telemetry.tool_span import OwnProvider, ToolSpanSource
 
 if TYPE_CHECKING:
+    from opentelemetry.trace import Tracer
     from opentelemetry.trace import TracerProvider as AnyTracerProvider
 
 logger = logging.getLogger("fuseboard")
@@ -78,6 +84,7 @@ class Assembly:
         self._is_foreign = foreign is not None
         self._provider = foreign or self._make_provider()
         self._processor: PipelineProcessor | None = None
+        self._source: ToolSpanSource | None = None
         self.sink = self._make_sink(self._provider)
         _after_fork_in_child(self)
 
@@ -115,7 +122,7 @@ class Assembly:
         )
 
     def _make_provider(self) -> TracerProvider:
-        provider = TracerProvider(resource=self._resource, shutdown_on_exit=False)
+        provider = OwnProvider(self._resource)
         _own_providers.add(provider)
         return provider
 
@@ -149,7 +156,7 @@ class Assembly:
             else EventLog(self._version, self._resource, self.pipeline.offer_log)
         )
         return OtelTelemetry(
-            provider.get_tracer(c.SCOPE_NAME, self._version),
+            self._make_writer(provider.get_tracer(c.SCOPE_NAME, self._version)),
             events,
             self._metrics,
             self._losses,
@@ -159,6 +166,20 @@ class Assembly:
             heartbeat_seconds=settings.heartbeat_seconds,
             capture=Capture(settings.record_arguments, settings.record_results),
         )
+
+    def _make_writer(self, tracer: Tracer) -> SpanWriter:
+        """Return what writes spans, by the fast path where provider and export are our own."""
+        parts = ToolParts()
+        own, pipeline = self._provider, self.pipeline
+        if (
+            isinstance(own, OwnProvider)
+            and not self._is_foreign
+            and pipeline is not None
+            and isinstance(tracer, SdkTracer)
+        ):
+            scope = InstrumentationScope(c.SCOPE_NAME, self._version)
+            self._source = ToolSpanSource(own, tracer, scope, parts, pipeline.offer_span)
+        return SpanWriter(tracer, parts, self._source)
 
     def start(self) -> None:
         """Register the metrics and let calls report here; nothing is left behind if it fails."""
@@ -218,6 +239,8 @@ class Assembly:
             self.registry._lock = threading.Lock()
         self._losses.reset()
         self._metrics.after_fork()
+        if self._source is not None:
+            self._source.after_fork()
         self._instance = str(uuid.uuid4())
         self._encoder.identity = self._identity()
         self.sink.identity = dict(self._identity())

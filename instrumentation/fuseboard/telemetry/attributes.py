@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 from fuseboard import conventions as c
 from fuseboard.conventions import Outcome
@@ -14,38 +14,58 @@ Attributes = dict[str, Value]
 
 FAILED: Final = frozenset({Outcome.ERROR, Outcome.REJECTED})
 FAULTY: Final = FAILED | {Outcome.DEGRADED, Outcome.PARTIAL}
+_MAX_REMEMBERED: Final = 1024
 
 
-def tool_attributes(tool: ToolInfo) -> Attributes:
-    """Return what every call span of a tool carries."""
-    return {
-        c.GEN_AI_OPERATION_NAME: c.EXECUTE_TOOL,
-        c.GEN_AI_TOOL_NAME: name(tool.name),
-        c.GEN_AI_TOOL_TYPE: name(tool.type),
-    }
+class _Parts(NamedTuple):
+    call_name: str
+    attempt_name: str
+    attributes: Attributes
 
 
-def start_attributes(call: CallRecord, fixed: Attributes) -> Attributes:
-    """Return a call's attributes as known at its start.
+class ToolParts:
+    """What is fixed about the spans of each tool: names and first attributes."""
 
-    Args:
-        call: The call.
-        fixed: What :func:`tool_attributes` returned for its tool.
-    """
-    attributes = fixed.copy()
-    if call.args_hash is not None:
-        attributes[c.ARGS_HASH] = call.args_hash
-    if call.region is not None:
-        attributes[c.CLOUD_REGION] = name(call.region)
-    if call.upstream is not None:
-        attributes[c.SERVER_ADDRESS] = name(call.upstream)
-    if call.call_id is not None:
-        attributes[c.GEN_AI_TOOL_CALL_ID] = name(call.call_id)
-    if call.agent is not None:
-        attributes[c.GEN_AI_AGENT_NAME] = name(call.agent)
-    if call.session is not None:
-        attributes[c.GEN_AI_CONVERSATION_ID] = name(call.session)
-    return attributes
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, str], _Parts] = {}
+
+    def _of(self, tool: ToolInfo) -> _Parts:
+        key = (tool.name, tool.type)
+        known = self._known.get(key)
+        if known is None:
+            named = name(tool.name)
+            attributes: Attributes = {
+                c.GEN_AI_OPERATION_NAME: c.EXECUTE_TOOL,
+                c.GEN_AI_TOOL_NAME: named,
+                c.GEN_AI_TOOL_TYPE: name(tool.type),
+            }
+            known = _Parts(f"{c.EXECUTE_TOOL} {named}", f"{c.TOOL_ATTEMPT} {named}", attributes)
+            # Tools made up at run time must not grow this for ever.
+            if len(self._known) < _MAX_REMEMBERED:
+                self._known[key] = known
+        return known
+
+    def span_name(self, tool: ToolInfo, *, is_attempt: bool = False) -> str:
+        """Return the name of a tool's call spans, or of its attempt spans."""
+        parts = self._of(tool)
+        return parts.attempt_name if is_attempt else parts.call_name
+
+    def start(self, call: CallRecord) -> Attributes:
+        """Return a call's attributes as known at its start."""
+        attributes = self._of(call.tool).attributes.copy()
+        if (args_hash := call.args_hash) is not None:
+            attributes[c.ARGS_HASH] = args_hash
+        if call.region is not None:
+            attributes[c.CLOUD_REGION] = name(call.region)
+        if call.upstream is not None:
+            attributes[c.SERVER_ADDRESS] = name(call.upstream)
+        if call.call_id is not None:
+            attributes[c.GEN_AI_TOOL_CALL_ID] = name(call.call_id)
+        if call.agent is not None:
+            attributes[c.GEN_AI_AGENT_NAME] = name(call.agent)
+        if call.session is not None:
+            attributes[c.GEN_AI_CONVERSATION_ID] = name(call.session)
+        return attributes
 
 
 def end_attributes(call: CallRecord) -> Attributes:

@@ -15,6 +15,7 @@ from fuseboard.telemetry.attributes import Attributes
 from fuseboard.telemetry.losses import Reason, Signal
 from fuseboard.telemetry.redaction import name
 from fuseboard.telemetry.spans import OpenCall
+from fuseboard.telemetry.tool_span import ToolSpan
 
 LONG_CALL_SECONDS: Final = 5.0
 MAX_LISTED: Final = 100
@@ -71,7 +72,7 @@ def _breaker(status: BreakerStatus) -> dict[str, object]:
 
 def _call(call: CallRecord) -> dict[str, object]:
     open_call = call.telemetry
-    identity = open_call.identity if isinstance(open_call, OpenCall) else None
+    identity = open_call.identity if isinstance(open_call, OpenCall | ToolSpan) else None
     return {
         "tool": name(call.tool.name),
         "region": _name(call.region),

@@ -1,78 +1,42 @@
-"""The Prometheus metrics of CONTRACT §4, through prometheus_client."""
+"""The Prometheus metrics of CONTRACT §4, offered to a registry by a collector of our own."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
-from prometheus_client import Counter, Histogram
-from prometheus_client.metrics import MetricWrapperBase
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from fuseboard import conventions as c
-from fuseboard.conventions import (
-    NO_ERROR,
-    UNKNOWN_REGION,
-    AttemptResult,
-    ErrorClass,
-    Outcome,
-    RetryEnd,
-)
+from fuseboard.conventions import NO_ERROR, UNKNOWN_REGION, ErrorClass, Outcome
 from fuseboard.record import AttemptRecord, BreakerStatus, BreakerTransition, CallRecord, ToolInfo
+from fuseboard.telemetry import cells
 from fuseboard.telemetry.attributes import FAULTY
 from fuseboard.telemetry.breakers import BreakerSeries
+from fuseboard.telemetry.cells import Cell
+from fuseboard.telemetry.families import (
+    ACTIONS,
+    ATTEMPT_SECONDS,
+    ATTEMPTED,
+    ATTEMPTS,
+    BACKOFF,
+    CALL_SECONDS,
+    CALLS,
+    COSTS,
+)
 from fuseboard.telemetry.in_flight import InFlight
 from fuseboard.telemetry.labels import MAX_REGIONS, MAX_TOOLS, BoundedLabel
 from fuseboard.telemetry.losses import Losses
 
 SECONDS_BETWEEN_EXEMPLARS: Final = 1.0
+SLOW_SECONDS: Final = 1.0
+"""Calls that take longer show their trace always."""
 SERIES_PER_TOOL: Final = 95
 """Most series of one tool in one region, its breakers apart; of a breaker there are 16."""
 SERIES_PER_BREAKER: Final = 16
 _TOOL: Final = ("tool", "region")
 _USED: Final = frozenset({Outcome.OK, Outcome.PARTIAL})
-_ATTEMPTED: Final = (
-    (AttemptResult.SUCCESS.value, RetryEnd.NONE.value),
-    *((AttemptResult.FAILURE.value, end.value) for end in RetryEnd),
-)
-_RESULTS: Final = (
-    (AttemptResult.SUCCESS.value, NO_ERROR),
-    # Cut short: cancelled, left or interrupted before it could succeed or fail.
-    (AttemptResult.FAILURE.value, NO_ERROR),
-    *((AttemptResult.FAILURE.value, cls.value) for cls in ErrorClass),
-)
-
-
-class Families:
-    """The metric families, bound to no registry."""
-
-    def __init__(self) -> None:
-        self.calls = _counter(c.METRIC_CALLS, "Tool calls that ended.", "outcome", "error_class")
-        self.duration = _histogram(
-            c.METRIC_CALL_DURATION, "Duration of tool calls in seconds, back-off included."
-        )
-        self.attempted = _counter(
-            c.METRIC_ATTEMPTED_CALLS,
-            "Tool calls that made at least one attempt.",
-            "first_attempt",
-            "retry",
-        )
-        self.attempts = _counter(
-            c.METRIC_ATTEMPTS, "Physical attempts at tools.", "result", "error_class"
-        )
-        self.attempt_duration = _histogram(
-            c.METRIC_ATTEMPT_DURATION, "Duration of single attempts in seconds."
-        )
-        self.backoff = _counter(c.METRIC_BACKOFF, "Seconds that calls waited between attempts.")
-        self.actions = _counter(
-            c.METRIC_LAYER_ACTIONS, "What the layers around tools did.", "layer", "action"
-        )
-        self.cost = _counter(c.METRIC_COST, "Cost that tools reported.", "wasted")
-
-    def all(self) -> Iterator[MetricWrapperBase]:
-        """Yield every family."""
-        yield from vars(self).values()
 
 
 def _error_class(call: CallRecord, outcome: Outcome) -> str:
@@ -83,88 +47,24 @@ def _error_class(call: CallRecord, outcome: Outcome) -> str:
     return (call.fault.verdict.error_class if call.fault else ErrorClass.UNCLASSIFIED).value
 
 
-def _count_cost(series: ToolSeries, call: CallRecord, outcome: Outcome) -> None:
+def _count_cost(cell: Cell, call: CallRecord, outcome: Outcome) -> None:
     """Count what attempts cost; the cost of those whose result was not used is wasted."""
     is_used = outcome in _USED
     priced = [attempt for attempt in call.attempts if attempt.cost is not None]
     for attempt in priced:
         is_last = attempt is call.attempts[-1]
-        series.cost(not (is_used and is_last and attempt.fault is None)).inc(attempt.cost or 0.0)
+        is_wasted = not (is_used and is_last and attempt.fault is None)
+        cell.add(COSTS, _wasted(is_wasted), attempt.cost or 0.0)
     if not priced and call.cost is not None:
-        series.cost(not is_used).inc(call.cost)
+        cell.add(COSTS, _wasted(not is_used), call.cost)
 
 
-def _counter(name: str, words: str, *labels: str) -> Counter:
-    return Counter(name, words, (*_TOOL, *labels), registry=None)
-
-
-def _histogram(name: str, words: str) -> Histogram:
-    return Histogram(name, words, _TOOL, registry=None, buckets=c.DURATION_BUCKETS)
-
-
-class ToolSeries:
-    """The bound series of one tool in one region; made once, so that updates are cheap."""
-
-    def __init__(self, families: Families, tool: str, region: str) -> None:
-        self._families = families
-        self.labels = (tool, region)
-        self.duration = families.duration.labels(tool, region)
-        self.attempt_duration = families.attempt_duration.labels(tool, region)
-        self.backoff = families.backoff.labels(tool, region)
-        self._calls: dict[tuple[str, str], Counter] = {}
-        self._attempted: dict[tuple[str, str], Counter] = {}
-        self._attempts: dict[tuple[str, str], Counter] = {}
-        self._actions: dict[tuple[str, str], Counter] = {}
-        self.exemplar_due = 0.0
-        # A series that is born at 1 hides its first event from increase().
-        for outcome, error_class in c.legal_outcome_classes():
-            self.calls(outcome, error_class)
-        for first, end in _ATTEMPTED:
-            self.attempted(first, end)
-        for result, error_class in _RESULTS:
-            self.attempts(result, error_class)
-        for layer, action in c.LAYER_ACTIONS:
-            self.action(layer, action)
-
-    def calls(self, outcome: str, error_class: str) -> Counter:
-        """Return the bound counter of calls."""
-        return _bound(self._calls, self._families.calls, self.labels, outcome, error_class)
-
-    def attempted(self, first: str, end: str) -> Counter:
-        """Return the bound counter of calls that made an attempt."""
-        return _bound(self._attempted, self._families.attempted, self.labels, first, end)
-
-    def attempts(self, result: str, error_class: str) -> Counter:
-        """Return the bound counter of attempts."""
-        return _bound(self._attempts, self._families.attempts, self.labels, result, error_class)
-
-    def action(self, layer: str, action: str) -> Counter:
-        """Return the bound counter of a layer's action."""
-        return _bound(self._actions, self._families.actions, self.labels, layer, action)
-
-    def cost(self, is_wasted: bool) -> Counter:
-        """Return the counter of costs."""
-        return self._families.cost.labels(*self.labels, "true" if is_wasted else "false")
-
-
-def _bound(
-    children: dict[tuple[str, str], Counter],
-    family: Counter,
-    labels: tuple[str, str],
-    third: str,
-    fourth: str,
-) -> Counter:
-    child = children.get((third, fourth))
-    if child is None:
-        child = children[third, fourth] = family.labels(*labels, third, fourth)
-    return child
+def _wasted(is_wasted: bool) -> tuple[str]:
+    return ("true" if is_wasted else "false",)
 
 
 class Metrics(Collector):
     """Counts calls and offers the counts to a registry, as one collector.
-
-    A collector of our own, rather than metrics registered one by one, leaves out the
-    ``_created`` samples of our metrics without touching prometheus_client's global switch.
 
     Args:
         version: Version of fuseboard.
@@ -192,21 +92,19 @@ class Metrics(Collector):
         self._own_region = region or UNKNOWN_REGION
         self._default_regions = regions or (self._own_region,)
         self._losses = losses
-        self._monotonic = monotonic
         self._abandoned_threads = abandoned_threads
         self.regions.declare(self._default_regions)
         self._reset()
 
     def _reset(self) -> None:
-        self._families = Families()
-        self._series: dict[tuple[str, str], ToolSeries] = {}
-        self._by_call: dict[tuple[str, str | None], ToolSeries] = {}
+        self._cells: dict[tuple[str, str], Cell] = {}
+        self._by_call: dict[tuple[str, str | None], Cell] = {}
 
     def after_fork(self) -> None:
         """Start at zero with fresh locks: a forked child is a process of its own."""
         for label in self._labels():
             label.after_fork()
-        known = list(self._series)
+        known = list(self._cells)
         self._reset()
         self.in_flight.after_fork()
         self.breakers.after_fork()
@@ -223,31 +121,31 @@ class Metrics(Collector):
         for region in tool.regions or self._default_regions:
             self._make(self.tools.value(tool.name), self.regions.value(region))
 
-    def _make(self, tool: str, region: str) -> ToolSeries:
-        series = self._series.get((tool, region))
-        if series is None:
-            series = self._series[tool, region] = ToolSeries(self._families, tool, region)
-        return series
+    def _make(self, tool: str, region: str) -> Cell:
+        cell = self._cells.get((tool, region))
+        if cell is None:
+            cell = self._cells.setdefault((tool, region), Cell(tool, region))
+        return cell
 
-    def _of(self, call: CallRecord) -> ToolSeries:
-        series = self._by_call.get((call.tool.name, call.region))
-        return series if series is not None else self._look_up(call.tool.name, call.region)
+    def _of(self, call: CallRecord) -> Cell:
+        cell = self._by_call.get((call.tool.name, call.region))
+        return cell if cell is not None else self._look_up(call.tool.name, call.region)
 
-    def _look_up(self, tool: str, region: str | None) -> ToolSeries:
+    def _look_up(self, tool: str, region: str | None) -> Cell:
         tool_label = self.tools.value(tool)
         region_label = self.regions.value(region or self._own_region)
-        series = self._make(tool_label, region_label)
+        cell = self._make(tool_label, region_label)
         if tool_label != c.OTHER_LABEL and region_label != c.OTHER_LABEL:
-            self._by_call[tool, region] = series
-        return series
+            self._by_call[tool, region] = cell
+        return cell
 
     def attempt_ended(self, call: CallRecord, attempt: AttemptRecord) -> None:
         """Count an attempt."""
-        series = self._of(call)
+        cell = self._of(call)
         fault = attempt.fault
         error_class = fault.verdict.error_class.value if fault is not None else NO_ERROR
-        series.attempts(attempt.result.value, error_class).inc()
-        series.attempt_duration.observe(max(0.0, attempt.duration))
+        cell.add(ATTEMPTS, (attempt.result.value, error_class))
+        cell.observe(ATTEMPT_SECONDS, max(0.0, attempt.duration))
 
     def call_ended(self, call: CallRecord, trace_id: int | None) -> None:
         """Count a call.
@@ -256,26 +154,42 @@ class Metrics(Collector):
             call: The call.
             trace_id: The id of its trace, if it is sampled.
         """
-        series = self._of(call)
+        cell = self._of(call)
         outcome = call.outcome or Outcome.ERROR
-        series.calls(outcome.value, _error_class(call, outcome)).inc()
-        self._observe(series, max(0.0, call.duration), trace_id)
+        seconds = max(0.0, call.duration)
+        cell.add(CALLS, (outcome.value, _error_class(call, outcome)))
+        cell.observe(CALL_SECONDS, seconds)
         if call.attempts:
-            series.attempted(call.attempts[0].result.value, call.retry_end.value).inc()
+            cell.add(ATTEMPTED, (call.attempts[0].result.value, call.retry_end.value))
         if call.backoff_seconds > 0:
-            series.backoff.inc(call.backoff_seconds)
-        for layer, action in call.layer_actions:
-            series.action(layer, action).inc()
-        _count_cost(series, call, outcome)
+            cell.add(BACKOFF, (), call.backoff_seconds)
+        for action in call.layer_actions:
+            cell.add(ACTIONS, action)
+        _count_cost(cell, call, outcome)
+        self._exemplify(cell, call, seconds, trace_id)
 
-    def _observe(self, series: ToolSeries, duration: float, trace_id: int | None) -> None:
-        now = self._monotonic()
-        # An exemplar costs more than all else here, and a scrape keeps only the last one.
-        if trace_id is None or (now < series.exemplar_due and duration < 1.0):
-            series.duration.observe(duration)
+    def finished(self, call: CallRecord, trace_id: int) -> None:
+        """Count a sampled call and its only attempt, which took as long as the call."""
+        cell = self._by_call.get((call.tool.name, call.region)) or self._of(call)
+        seconds = max(0.0, call.duration)
+        fault = call.fault
+        cell.count_plain(NO_ERROR if fault is None else fault.verdict.error_class.value, seconds)
+        for action in call.layer_actions:
+            cell.add(ACTIONS, action)
+        if call.cost is not None:
+            _count_cost(cell, call, call.outcome or Outcome.ERROR)
+        if call.started + seconds >= cell.exemplar_due or seconds >= SLOW_SECONDS:
+            self._exemplify(cell, call, seconds, trace_id)
+
+    def _exemplify(
+        self, cell: Cell, call: CallRecord, seconds: float, trace_id: int | None
+    ) -> None:
+        # A scrape keeps only the last one, and each costs more than counting the call.
+        ended = call.started + seconds
+        if trace_id is None or (ended < cell.exemplar_due and seconds < SLOW_SECONDS):
             return
-        series.exemplar_due = now + SECONDS_BETWEEN_EXEMPLARS
-        series.duration.observe(duration, {"trace_id": f"{trace_id:032x}"})
+        cell.exemplar_due = ended + SECONDS_BETWEEN_EXEMPLARS
+        cell.exemplify(seconds, trace_id, call.started_unix_ns / 1e9 + seconds)
 
     def breaker_created(self, status: BreakerStatus) -> None:
         """Make a breaker's series exist."""
@@ -296,10 +210,7 @@ class Metrics(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """Yield every family with its present values."""
-        for family in self._families.all():
-            for metric in family.collect():
-                metric.samples = [s for s in metric.samples if not s.name.endswith("_created")]
-                yield metric
+        yield from cells.collect(tuple(self._cells.values()))
         yield from self._in_flight_families()
         yield from self.breakers.collect()
         yield from self._process_families()
@@ -310,7 +221,7 @@ class Metrics(Collector):
             c.METRIC_OLDEST_CALL_AGE, "Age of the oldest running call in seconds.", labels=_TOOL
         )
         running: dict[tuple[str, str], tuple[int, float]] = dict.fromkeys(
-            tuple(self._series), (0, 0.0)
+            tuple(self._cells), (0, 0.0)
         )
         for call, seconds in self.in_flight.ages():
             key = (

@@ -15,9 +15,8 @@ from opentelemetry.context import (
     get_current,
     set_value,
 )
-from opentelemetry.sdk.trace import ReadableSpan
 
-from fuseboard.telemetry.encoding import Encoder
+from fuseboard.telemetry.encoding import Encoder, FinishedSpan
 from fuseboard.telemetry.lane import IDLE_SECONDS, Lane
 from fuseboard.telemetry.logs import FinishedLog
 from fuseboard.telemetry.losses import Losses, Signal
@@ -90,7 +89,7 @@ class Pipeline:
         limits: Limits | None = None,
     ) -> None:
         limits = limits or Limits()
-        self.spans: Lane[ReadableSpan] = Lane(
+        self.spans: Lane[FinishedSpan] = Lane(
             Signal.SPANS,
             encoder.spans,
             losses,
@@ -107,7 +106,7 @@ class Pipeline:
             uniform=uniform,
         )
         self.where = where
-        self._lanes: Sequence[Lane[ReadableSpan] | Lane[FinishedLog]] = (self.spans, self.logs)
+        self._lanes: Sequence[Lane[FinishedSpan] | Lane[FinishedLog]] = (self.spans, self.logs)
         self._sender = sender
         self._losses = losses
         self._monotonic = monotonic
@@ -133,7 +132,7 @@ class Pipeline:
         self._reset()
         self._sender.close()
 
-    def offer_span(self, span: ReadableSpan) -> None:
+    def offer_span(self, span: FinishedSpan) -> None:
         """Queue a span; never waits, never raises."""
         self._accept(self.spans.offer(span))
 

@@ -8,8 +8,6 @@ import threading
 from collections.abc import Callable
 from typing import Final
 
-from opentelemetry.trace import Tracer
-
 from fuseboard import conventions as c
 from fuseboard.clock import Clock
 from fuseboard.record import (
@@ -22,8 +20,6 @@ from fuseboard.record import (
 from fuseboard.telemetry.attributes import (
     Attributes,
     end_attributes,
-    start_attributes,
-    tool_attributes,
     transition_attributes,
 )
 from fuseboard.telemetry.capture import Capture
@@ -31,11 +27,13 @@ from fuseboard.telemetry.heartbeat import LONG_CALL_SECONDS, MAX_LISTED, Pulse, 
 from fuseboard.telemetry.logs import EventLog
 from fuseboard.telemetry.losses import Losses, Reason, Signal
 from fuseboard.telemetry.metrics import Metrics
-from fuseboard.telemetry.spans import OpenCall, SpanWriter, enter, leave
+from fuseboard.telemetry.spans import OpenCall, SpanWriter, context_of, enter, leave
+from fuseboard.telemetry.tool_span import ToolSpan
 
 logger = logging.getLogger("fuseboard")
 
 _NO_TOKEN: Final = None
+_OPEN: Final = (ToolSpan, OpenCall)
 
 
 def _nothing() -> None:
@@ -51,7 +49,7 @@ class OtelTelemetry:
         when_alive: Called once, by the first call.
 
     Args:
-        tracer: Makes the spans.
+        spans: Opens and closes the spans.
         events: Emits the log events.
         metrics: Counts.
         losses: Where our own faults are counted.
@@ -64,7 +62,7 @@ class OtelTelemetry:
 
     def __init__(
         self,
-        tracer: Tracer,
+        spans: SpanWriter,
         events: EventLog,
         metrics: Metrics,
         losses: Losses,
@@ -78,7 +76,7 @@ class OtelTelemetry:
         self.metrics = metrics
         self.identity = identity
         self.when_alive: Callable[[], None] = _nothing
-        self._spans = SpanWriter(tracer)
+        self._spans = spans
         self._events = events
         self._losses = losses
         self._clock = clock
@@ -143,7 +141,7 @@ class OtelTelemetry:
         """Make the span of the call, or of its running attempt, current; return a token."""
         try:
             open_call = call.telemetry
-            return enter(open_call.current) if isinstance(open_call, OpenCall) else _NO_TOKEN
+            return enter(open_call) if isinstance(open_call, _OPEN) else _NO_TOKEN
         except Exception:
             self._fail(Signal.SPANS, "enter")
             return _NO_TOKEN
@@ -159,7 +157,7 @@ class OtelTelemetry:
         """Open the span of an attempt; the first attempt's span is written at its end."""
         try:
             open_call = call.telemetry
-            if isinstance(open_call, OpenCall):
+            if isinstance(open_call, _OPEN):
                 self._spans.start_attempt(call, open_call, attempt)
         except Exception:
             self._fail(Signal.SPANS, "attempt_started")
@@ -169,7 +167,7 @@ class OtelTelemetry:
         try:
             self.metrics.attempt_ended(call, attempt)
             open_call = call.telemetry
-            if isinstance(open_call, OpenCall):
+            if isinstance(open_call, _OPEN):
                 self._spans.end_attempt(call, open_call, attempt)
         except Exception:
             self._fail(Signal.SPANS, "attempt_ended")
@@ -179,27 +177,70 @@ class OtelTelemetry:
         try:
             self.metrics.in_flight.remove(call)
             open_call = call.telemetry
-            if not isinstance(open_call, OpenCall):
+            if type(open_call) is ToolSpan:
+                self._end_light(call, open_call)
+            elif isinstance(open_call, OpenCall):
+                self._end(call, open_call)
+            else:
                 self.metrics.call_ended(call, None)
-                return
-            identity = open_call.identity
-            is_sampled = identity.trace_flags.sampled
-            self.metrics.call_ended(call, identity.trace_id if is_sampled else None)
-            if call.arguments is not None or call.result is not None:
-                open_call.span.set_attributes(self._capture.attributes(call))
-            self._spans.end(call, open_call)
-            if not is_sampled:
-                self._log_call(call, open_call)
         except Exception:
             self._fail(Signal.SPANS, "call_ended")
+        finally:
+            call.telemetry = None
+
+    def _end_light(self, call: CallRecord, span: ToolSpan) -> None:
+        self.metrics.call_ended(call, span.trace_id)
+        if call.arguments is not None or call.result is not None:
+            span.captured = self._capture.attributes(call)
+        self._spans.end(call, span)
+
+    def _end(self, call: CallRecord, open_call: OpenCall) -> None:
+        identity = open_call.identity
+        is_sampled = identity.trace_flags.sampled
+        self.metrics.call_ended(call, identity.trace_id if is_sampled else None)
+        if call.arguments is not None or call.result is not None:
+            open_call.span.set_attributes(self._capture.attributes(call))
+        self._spans.end(call, open_call)
+        if not is_sampled:
+            self._log_call(call, open_call)
+
+    def begin(self, call: CallRecord) -> object:
+        """Open a call and its first attempt and make its span current, in one step."""
+        try:
+            if not self._is_alive:
+                self._come_alive()
+            self.metrics.in_flight.add(call)
+            return self._spans.begin(call)
+        except Exception:
+            self._fail(Signal.SPANS, "begin")
+            return _NO_TOKEN
+
+    def finish(self, call: CallRecord) -> None:
+        """Close a call and its only attempt, which ended as the call did, in one step."""
+        span = call.telemetry
+        if type(span) is not ToolSpan:
+            self.attempt_ended(call, call.attempts[0])
+            self.call_ended(call)
+            return
+        try:
+            metrics = self.metrics
+            metrics.in_flight.remove(call)
+            metrics.finished(call, span.trace_id)
+            if call.arguments is not None or call.result is not None:
+                span.captured = self._capture.attributes(call)
+            self._spans.end(call, span)
+        except Exception:
+            self._fail(Signal.SPANS, "finish")
+        finally:
+            call.telemetry = None
 
     def _log_call(self, call: CallRecord, open_call: OpenCall) -> None:
-        fixed = tool_attributes(call.tool)
+        parts = self._spans.parts
         attributes: Attributes = {
-            **start_attributes(call, fixed),
+            **parts.start(call),
             **end_attributes(call),
             **self._capture.attributes(call),
-            c.CALL_SPAN_NAME: f"{c.EXECUTE_TOOL} {fixed[c.GEN_AI_TOOL_NAME]}",
+            c.CALL_SPAN_NAME: parts.span_name(call.tool),
             c.CALL_START_UNIX_NANO: call.started_unix_ns,
             c.CALL_DURATION_SECONDS: call.duration,
         }
@@ -223,7 +264,7 @@ class OtelTelemetry:
                 c.EVENT_BREAKER_TRANSITION,
                 transition.at_unix_ns,
                 transition_attributes(transition),
-                context=open_call.context if isinstance(open_call, OpenCall) else None,
+                context=context_of(open_call) if isinstance(open_call, _OPEN) else None,
                 is_warning=transition.to_state is c.BreakerState.OPEN,
             )
         except Exception:

@@ -1,4 +1,4 @@
-"""Calls and attempts as OpenTelemetry spans, by way of the SDK."""
+"""Calls and attempts as OpenTelemetry spans: on the fast path, or by way of the SDK."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import contextvars
 from dataclasses import dataclass
 from typing import Final, cast
 
-from opentelemetry.context import Context, attach, detach
+from opentelemetry.context import Context, attach, detach, get_current
 from opentelemetry.sdk.trace.id_generator import RandomIdGenerator
 from opentelemetry.trace import (
     NonRecordingSpan,
@@ -19,26 +19,23 @@ from opentelemetry.trace import (
     set_span_in_context,
 )
 
-from fuseboard.conventions import EXECUTE_TOOL, TOOL_ATTEMPT
-from fuseboard.record import AttemptRecord, CallRecord, Fault, ToolInfo
+from fuseboard.record import AttemptRecord, CallRecord, Fault
 from fuseboard.telemetry.attributes import (
     FAILED,
-    Attributes,
+    ToolParts,
     attempt_attributes,
     end_attributes,
-    start_attributes,
-    tool_attributes,
 )
-from fuseboard.telemetry.redaction import name, redact
+from fuseboard.telemetry.redaction import redact
+from fuseboard.telemetry.tool_span import ToolSpan, ToolSpanSource
 
 _NANOSECONDS: Final = 1_000_000_000
-_MAX_REMEMBERED: Final = 1024
 _IDS: Final = RandomIdGenerator()
 
 
 @dataclass(slots=True)
 class OpenCall:
-    """What the telemetry keeps of a running call, in ``CallRecord.telemetry``.
+    """What the telemetry keeps of a running call that the SDK traces.
 
     Attributes:
         span: The call's span.
@@ -48,8 +45,8 @@ class OpenCall:
     """
 
     span: Span
-    context: Context
-    current: Context
+    context: Context | None
+    current: Context | None
     attempt_spans: int = 0
 
     @property
@@ -61,30 +58,49 @@ class OpenCall:
 class SpanWriter:
     """Opens and closes the spans of calls.
 
+    Attributes:
+        parts: What is fixed about tools.
+
     Args:
-        tracer: Makes the spans.
+        tracer: Makes the spans that the fast path cannot make.
+        parts: What is fixed about tools.
+        source: The fast path, if there is one.
     """
 
-    def __init__(self, tracer: Tracer) -> None:
+    def __init__(
+        self, tracer: Tracer, parts: ToolParts, source: ToolSpanSource | None = None
+    ) -> None:
         self._tracer = tracer
-        self._fixed: dict[str, tuple[ToolInfo, str, Attributes]] = {}
+        self.parts = parts
+        self._source = source
 
-    def _fixed_parts(self, tool: ToolInfo) -> tuple[str, Attributes]:
-        known = self._fixed.get(tool.name)
-        if known is not None and (known[0] is tool or known[0].type == tool.type):
-            return known[1], known[2]
-        fixed = (f"{EXECUTE_TOOL} {name(tool.name)}", tool_attributes(tool))
-        # Tools made up at run time must not grow this for ever.
-        if len(self._fixed) < _MAX_REMEMBERED:
-            self._fixed[tool.name] = (tool, *fixed)
-        return fixed
-
-    def start(self, call: CallRecord) -> OpenCall:
+    def start(self, call: CallRecord) -> OpenCall | ToolSpan:
         """Open the span of a call as a child of the current span."""
-        span_name, fixed = self._fixed_parts(call.tool)
+        source = self._source
+        if source is not None and source.is_open:
+            span = source.start(call, get_current())
+            if span is not None:
+                return span
+        return self._start_sdk(call)
+
+    def begin(self, call: CallRecord) -> object:
+        """Open the span of a call and make it current; return what :func:`leave` needs."""
+        source = self._source
+        if source is not None and source.is_open:
+            outside = get_current()
+            span = source.start(call, outside)
+            if span is not None:
+                call.telemetry = span
+                inside = source.context_with(span, outside)
+                span.context = span.current = inside
+                return attach(inside)
+        open_call = call.telemetry = self._start_sdk(call)
+        return enter(open_call)
+
+    def _start_sdk(self, call: CallRecord) -> OpenCall:
         span = self._tracer.start_span(
-            span_name,
-            attributes=start_attributes(call, fixed),
+            self.parts.span_name(call.tool),
+            attributes=self.parts.start(call),
             start_time=call.started_unix_ns,
             record_exception=False,
             set_status_on_exception=False,
@@ -94,18 +110,35 @@ class SpanWriter:
         context = set_span_in_context(span)
         return OpenCall(span, context, context)
 
-    def end(self, call: CallRecord, open_call: OpenCall) -> None:
+    def end(self, call: CallRecord, open_call: OpenCall | ToolSpan) -> None:
         """Close the span of a call."""
         if open_call.attempt_spans == 0 and call.attempts and call.outcome in FAILED:
             self._write_attempt(call, open_call, call.attempts[0])
-        span = open_call.span
+        end_ns = _end_ns(call.started_unix_ns, call.duration)
+        span: Span | None
+        if type(open_call) is OpenCall:
+            span = open_call.span
+        else:
+            span = self._end_light(cast("ToolSpan", open_call), end_ns)
+        if span is None:
+            return
         if span.is_recording():
             span.set_attributes(end_attributes(call))
             if call.outcome in FAILED:
                 span.set_status(_error_status(call.fault))
-        span.end(_end_ns(call.started_unix_ns, call.duration))
+        span.end(end_ns)
 
-    def start_attempt(self, call: CallRecord, open_call: OpenCall, attempt: AttemptRecord) -> None:
+    def _end_light(self, span: ToolSpan, end_ns: int) -> Span | None:
+        """End a light span; return the SDK's span that has to be ended in its place, if any."""
+        if span.full is None and span.source.is_open:
+            span.source.end(span, end_ns)
+            return None
+        # Somebody looked at it, or a processor came that wants to see the SDK's spans.
+        return span.inflated()
+
+    def start_attempt(
+        self, call: CallRecord, open_call: OpenCall | ToolSpan, attempt: AttemptRecord
+    ) -> None:
         """Open the span of a second or later attempt; the first one's is written afterwards."""
         if attempt.number < 2:
             return
@@ -115,36 +148,49 @@ class SpanWriter:
         attempt.telemetry = span
         open_call.current = set_span_in_context(span)
 
-    def end_attempt(self, call: CallRecord, open_call: OpenCall, attempt: AttemptRecord) -> None:
+    def end_attempt(
+        self, call: CallRecord, open_call: OpenCall | ToolSpan, attempt: AttemptRecord
+    ) -> None:
         """Close the span of an attempt."""
         span = attempt.telemetry
         open_call.current = open_call.context
         if isinstance(span, Span):
             attempt.telemetry = None
-            span.set_attributes(attempt_attributes(call, attempt))
-            _finish_attempt(span, attempt)
+            self._finish_attempt(call, span, attempt)
         elif attempt.fault is not None:
             self._write_attempt(call, open_call, attempt)
 
-    def _write_attempt(self, call: CallRecord, open_call: OpenCall, attempt: AttemptRecord) -> None:
-        _finish_attempt(self._attempt_span(call, open_call, attempt), attempt)
+    def _write_attempt(
+        self, call: CallRecord, open_call: OpenCall | ToolSpan, attempt: AttemptRecord
+    ) -> None:
+        self._finish_attempt(call, self._attempt_span(call, open_call, attempt), attempt)
 
-    def _attempt_span(self, call: CallRecord, open_call: OpenCall, attempt: AttemptRecord) -> Span:
+    def _attempt_span(
+        self, call: CallRecord, open_call: OpenCall | ToolSpan, attempt: AttemptRecord
+    ) -> Span:
         open_call.attempt_spans += 1
+        if type(open_call) is ToolSpan and open_call.source.is_open:
+            return open_call.source.attempt(open_call, call, attempt)
         return self._tracer.start_span(
-            f"{TOOL_ATTEMPT} {name(call.tool.name)}",
-            context=open_call.context,
+            self.parts.span_name(call.tool, is_attempt=True),
+            context=context_of(open_call),
             attributes=attempt_attributes(call, attempt),
             start_time=attempt.started_unix_ns,
             record_exception=False,
             set_status_on_exception=False,
         )
 
-
-def _finish_attempt(span: Span, attempt: AttemptRecord) -> None:
-    if attempt.fault is not None:
-        span.set_status(_error_status(attempt.fault))
-    span.end(_end_ns(attempt.started_unix_ns, attempt.duration))
+    def _finish_attempt(self, call: CallRecord, span: Span, attempt: AttemptRecord) -> None:
+        end_ns = _end_ns(attempt.started_unix_ns, attempt.duration)
+        if type(span) is ToolSpan:
+            full = self._end_light(span, end_ns)
+            if full is None:
+                return
+            span = full
+        span.set_attributes(attempt_attributes(call, attempt))
+        if attempt.fault is not None:
+            span.set_status(_error_status(attempt.fault))
+        span.end(end_ns)
 
 
 def _error_status(fault: Fault | None) -> Status:
@@ -152,7 +198,7 @@ def _error_status(fault: Fault | None) -> Status:
 
 
 def _end_ns(started_unix_ns: int, duration: float) -> int:
-    return started_unix_ns + round(duration * _NANOSECONDS)
+    return started_unix_ns + int(duration * _NANOSECONDS)
 
 
 def _identified_span() -> Span:
@@ -163,9 +209,19 @@ def _identified_span() -> Span:
     return NonRecordingSpan(ids)
 
 
-def enter(context: Context) -> object:
-    """Make a context current; return what :func:`leave` needs."""
-    return attach(context)
+def context_of(open_call: OpenCall | ToolSpan) -> Context:
+    """Return a context in which the call's span is current."""
+    context = open_call.context
+    if context is None:
+        # A light span has none until somebody asks; it keeps it for the next time.
+        context = set_span_in_context(cast("ToolSpan", open_call))
+        open_call.context = open_call.current = context
+    return context
+
+
+def enter(open_call: OpenCall | ToolSpan) -> object:
+    """Make the span that the tool's code runs under current; return what :func:`leave` needs."""
+    return attach(open_call.current or context_of(open_call))
 
 
 def leave(token: object) -> None:

@@ -49,11 +49,11 @@ def test_fallbacks_are_tried_in_order_and_labelled(telemetry: Any, is_async: boo
     assert call.retry_strategy is RetryStrategy.SWITCH
     assert (call.result_source, call.confidence) == (ResultSource.CACHE, Confidence.MEDIUM)
     assert (call.fallback_tool, call.result_age_seconds) == ("cached", 90)
-    assert call.layer_actions == [
+    assert call.layer_actions == (
         ("fallback", "failed"),
         ("fallback", "failed"),
         ("fallback", "served"),
-    ]
+    )
 
 
 def test_rejected_call_is_served_by_the_fallback(telemetry: Any, clock: Any) -> None:

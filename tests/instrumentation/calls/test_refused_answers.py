@@ -39,7 +39,7 @@ def check_refused(call: Any, attempts: int = 1) -> None:
     verdict = call.fault.verdict
     assert (verdict.error_class, verdict.classifier_id) == (ErrorClass.L5_SEMANTIC, "empty_result")
     assert [attempt.fault.verdict for attempt in call.attempts] == [verdict] * attempts
-    assert call.layer_actions == [("validation", "failed")] * attempts
+    assert call.layer_actions == (("validation", "failed"),) * attempts
 
 
 @BOTH

@@ -79,7 +79,7 @@ async def test_what_cannot_be_iterated_is_a_failed_fallback(telemetry: Any, usel
         await anext(search_later())
     for call in telemetry.calls:
         assert call.outcome is Outcome.ERROR
-        assert call.layer_actions == [("fallback", "failed")] * 2
+        assert call.layer_actions == (("fallback", "failed"),) * 2
 
 
 @pytest.mark.parametrize("fallback", [awaited, streamed])

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import time
+import weakref
 from typing import Any
+
+from opentelemetry.trace import SpanContext
 
 from fuseboard.conventions import ErrorClass, Layer, Outcome, RetryEnd
 from fuseboard.record import AttemptRecord, CallRecord, Fault, Telemetry, ToolInfo, Verdict
 from fuseboard.runtime import RUNTIME
 
 TOOL = ToolInfo("search")
+_ids: weakref.WeakKeyDictionary[CallRecord, SpanContext | None] = weakref.WeakKeyDictionary()
 
 
 def fault(
@@ -21,9 +25,21 @@ def fault(
 
 def start(telemetry: Telemetry | None = None, tool: ToolInfo = TOOL, **fields: Any) -> CallRecord:
     fields = {"region": None, "upstream": None, "args_hash": "v1:0123456789abcdef", **fields}
-    call = CallRecord(tool=tool, started_unix_ns=time.time_ns(), started=time.monotonic(), **fields)
+    known = {key: fields.pop(key) for key in ("region", "upstream", "args_hash", "call_id")
+             if key in fields}  # fmt: skip
+    call = CallRecord(tool=tool, started_unix_ns=time.time_ns(), started=time.monotonic(), **known)
+    for key, value in fields.items():
+        setattr(call, key, value)
     (telemetry or RUNTIME.telemetry).call_started(call)
+    _ids[call] = getattr(call.telemetry, "identity", None)
     return call
+
+
+def ids(call: CallRecord) -> SpanContext:
+    """Return the ids of a call's span, also when the call is over."""
+    known = _ids[call]
+    assert known is not None
+    return known
 
 
 def attempt(

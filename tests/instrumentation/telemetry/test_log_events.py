@@ -49,8 +49,8 @@ def test_a_transition_carries_its_cause_and_the_trace_of_the_call(
     assert setup.flush(20.0)
     (event,) = collector.logs("fuseboard.breaker.transition")
     assert event.time_unix_nano == 1_700_000_000_000_000_000
-    assert event.trace_id == call.telemetry.identity.trace_id.to_bytes(16, "big")
-    assert event.span_id == call.telemetry.identity.span_id.to_bytes(8, "big")
+    assert event.trace_id == handmade.ids(call).trace_id.to_bytes(16, "big")
+    assert event.span_id == handmade.ids(call).span_id.to_bytes(8, "big")
     assert as_dict(event.attributes) == {
         "fuseboard.breaker.name": "search/eu-west/api.example.com",
         "fuseboard.breaker.from": "closed",
@@ -117,7 +117,7 @@ def test_heartbeats_come_at_their_interval_with_what_is_wrong(
     (running,) = json.loads(beat["fuseboard.heartbeat.calls_in_flight"])
     assert running["tool"] == "search"
     assert running["region"] == "eu-west"
-    assert running["span_id"] == f"{call.telemetry.identity.span_id:016x}"
+    assert running["span_id"] == f"{handmade.ids(call).span_id:016x}"
     assert running["args_hash"] == call.args_hash
     assert running["start"].endswith("Z")
     assert json.loads(beat["fuseboard.heartbeat.dropped"]) == {}
@@ -153,8 +153,8 @@ def test_a_call_that_is_not_sampled_travels_as_one_event(start: Any, collector: 
     assert collector.spans() == []
     (event,) = collector.logs("fuseboard.tool.call")
     attributes = as_dict(event.attributes)
-    assert event.trace_id == call.telemetry.identity.trace_id.to_bytes(16, "big")
-    assert event.span_id == call.telemetry.identity.span_id.to_bytes(8, "big")
+    assert event.trace_id == handmade.ids(call).trace_id.to_bytes(16, "big")
+    assert event.span_id == handmade.ids(call).span_id.to_bytes(8, "big")
     assert attributes["fuseboard.call.span_name"] == "execute_tool search"
     assert attributes["fuseboard.call.start_unix_nano"] == call.started_unix_ns
     assert attributes["fuseboard.call.duration_seconds"] == 1.5

@@ -145,7 +145,7 @@ def test_a_recovered_call_counts_in_each_metric(start: Any, registry: CollectorR
         call,
         duration=0.6,
         retry_end=RetryEnd.RECOVERED,
-        layer_actions=[("timeout", "timed_out"), ("fallback", "served")],
+        layer_actions=(("timeout", "timed_out"), ("fallback", "served")),
     )
     expected = {
         ("calls_total", "outcome=ok", "error_class=none"): 1,
@@ -386,7 +386,7 @@ def test_exemplars_carry_the_trace_of_sampled_calls(start: Any) -> None:
     call = handmade.succeed()
     text, content_type = setup.metrics_text("application/openmetrics-text; version=1.0.0")
     assert content_type.startswith("application/openmetrics-text")
-    assert f'# {{trace_id="{call.telemetry.identity.trace_id:032x}"}}' in text.decode()
+    assert f'# {{trace_id="{handmade.ids(call).trace_id:032x}"}}' in text.decode()
 
 
 def test_created_series_are_off_for_ours_and_untouched_for_others(
