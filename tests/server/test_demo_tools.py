@@ -154,9 +154,11 @@ async def test_an_answer_in_other_words_is_a_defect_and_an_unknown_code_its_own_
         await tools["flights"](**arguments)
 
 
-async def test_empty_passages_are_handed_on_as_they_are(tools: Any, network: FakeNetwork) -> None:
+async def test_empty_passages_are_refused(tools: Any, network: FakeNetwork) -> None:
     network.script = [{"passages": []}]
-    assert await tools["knowledge_base"](city="Oslo", region="eu-west") == []
+    with pytest.raises(fuseboard.InvalidResultError) as caught:
+        await tools["knowledge_base"](city="Oslo", region="eu-west")
+    assert caught.value.value == []
 
 
 def test_policies_shrink_with_the_speed(tmp_path: Path) -> None:
