@@ -168,6 +168,52 @@ def test_the_matrix_of_errors_equals_the_export(board: Any, viewer: Any, calls: 
         assert value == len(own), (error_class, tool, region)
 
 
+def test_the_message_of_a_sample_call_is_seen_without_scrolling(board: Any, viewer: Any) -> None:
+    """The grid names the columns in sight; one right of the message means it is there whole."""
+    viewer.open(f"{board.ui_url}/errors?range=1h")
+    grid = viewer.page.locator('[data-testid="stDataFrame"]').last
+    grid.scroll_into_view_if_needed()
+    titles = grid.locator("th")
+    titles.filter(has_text="Message").wait_for(state="attached")
+    seen = titles.all_inner_texts() or titles.all_text_contents()
+    place = seen.index("Message")
+    assert seen[place - 1] == "Error type"
+    assert len(seen) > place + 1, seen
+
+
+def test_breakers_are_listed_where_calls_passed_one(
+    board: Any, viewer: Any, calls: Records, transitions: Records
+) -> None:
+    viewer.open(f"{board.ui_url}/breakers?range=1h")
+    wanted = in_window(calls, viewer.window())
+    guarded = {
+        "/".join(part for part in (call["tool"], call["region"], call["upstream"]) if part)
+        for call in wanted if call["breaker_state"]
+    }  # fmt: skip
+    assert guarded > {move["breaker"] for move in transitions}
+    table = viewer.page.locator(".fb-table").first
+    shown = {row.inner_text() for row in table.locator("tbody td:first-child").all()}
+    assert shown == guarded
+
+
+def test_no_fuse_with_a_firing_alert_or_only_failures_is_green(board: Any, viewer: Any) -> None:
+    viewer.open(f"{board.ui_url}/?range=1h")
+    guarded = 0
+    for fuse in viewer.page.locator('[data-testid="fb-fuse"]').all():
+        level = fuse.get_attribute("data-level")
+        judged, errors, wrong = (
+            float(fuse.get_attribute(f"data-{part}"))
+            for part in ("judged", "errors", "input-faults")
+        )
+        if fuse.get_attribute("data-alerts") or (judged and errors + wrong >= judged):
+            assert level in ("tripped", "failing", "strained")
+        guarded += bool(fuse.get_attribute("data-state"))
+        assert bool(fuse.get_attribute("data-state")) == (
+            fuse.locator(".fb-no-breaker").count() == 0
+        )
+    assert 0 < guarded < viewer.page.locator('[data-testid="fb-fuse"]').count()
+
+
 def choose(viewer: Any, title: str, option: str) -> None:
     """Pick one value in a filter of the sidebar, as a hand would."""
     box = viewer.page.locator('[data-testid="stSidebar"]').get_by_role("combobox", name=title)
