@@ -58,7 +58,8 @@ PLAIN = [
 ]  # fmt: skip
 TELLING = [
     with_attribute(), from_another(), while_handling_another(), WithStatusError(503),
-    WithStatusError(404), MadeByMetaError(), SystemExit(3), UnicodeDecodeError("utf-8", b"x", 0, 1, "bad"),
+    WithStatusError(404), MadeByMetaError(), SystemExit(3),
+    UnicodeDecodeError("utf-8", b"x", 0, 1, "bad"),
     ExceptionGroup("g", [TimeoutError()]), RuntimeError(ConnectionRefusedError()),
 ]  # fmt: skip
 
