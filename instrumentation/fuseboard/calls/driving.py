@@ -10,6 +10,7 @@ from sys import exception
 from typing import Any
 
 from fuseboard.calls.bare import UNFINISHED
+from fuseboard.calls.first_try import FirstTry
 from fuseboard.calls.guarded import GuardedRun
 from fuseboard.calls.recording import leave
 from fuseboard.calls.registration import Tool
@@ -20,54 +21,109 @@ from fuseboard.runtime import RUNTIME
 
 def guard_sync(tool: Tool, policy: Policy, function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function that runs ``function`` under a policy."""
+    first = FirstTry(tool, policy)
 
     def guarded(*args: Any, **kwargs: Any) -> Any:
-        run = GuardedRun(tool, policy, args, kwargs, exception(), uses_threads=True)
-        while run.admits():
-            entered = run.enter()
-            try:
-                value = _run_sync(run, function)
-            except BaseException as error:
-                leave(entered)
-                if run.raised(error):
-                    raise
-            else:
-                leave(entered)
-                if type(value) in UNFINISHED:
-                    from fuseboard.calls.adopted import follow  # imports this module
-
-                    return follow(run, value)
-                if run.returned(value):
-                    return value
-            if not wait(run):
-                break
-        return _fall_back(run)
+        ambient = exception()
+        permit = first.permit()
+        if permit is None:
+            run = GuardedRun(tool, policy, args, kwargs, ambient, uses_threads=True)
+            return _drive_sync(run, function)
+        call, entered = first.begin(permit, args, kwargs)
+        try:
+            value = function(*args, **kwargs)
+        except BaseException as error:
+            leave(entered)
+            run = first.hand_over(call, permit, args, kwargs, ambient)
+            if run.raised(error):
+                raise
+        else:
+            leave(entered)
+            if type(value) in UNFINISHED:
+                return _follow(first.hand_over(call, permit, args, kwargs, ambient), value)
+            if first.ends(call, permit, value):
+                return value
+            run = first.hand_over(call, permit, args, kwargs, ambient)
+            if run.returned(value):
+                return value
+        return _drive_sync(run, function) if wait(run) else _fall_back(run)
 
     return guarded
 
 
 def guard_async(tool: Tool, policy: Policy, function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a coroutine function that awaits ``function`` under a policy, in the same task."""
+    first = FirstTry(tool, policy)
 
     async def guarded(*args: Any, **kwargs: Any) -> Any:
-        run = GuardedRun(tool, policy, args, kwargs, exception())
-        while run.admits():
-            entered = run.enter()
-            try:
-                value = await _run_async(run, function)
-            except BaseException as error:
-                leave(entered)
-                if run.raised(error):
-                    raise
-            else:
-                leave(entered)
-                if run.returned(value):
-                    return value
-            if not await async_wait(run):
-                break
+        ambient = exception()
+        permit = first.permit()
+        if permit is None:
+            return await _drive_async(GuardedRun(tool, policy, args, kwargs, ambient), function)
+        call, entered = first.begin(permit, args, kwargs)
+        try:
+            value = await function(*args, **kwargs)
+        except BaseException as error:
+            leave(entered)
+            run = first.hand_over(call, permit, args, kwargs, ambient)
+            if run.raised(error):
+                raise
+        else:
+            leave(entered)
+            if first.ends(call, permit, value):
+                return value
+            run = first.hand_over(call, permit, args, kwargs, ambient)
+            if run.returned(value):
+                return value
+        if await async_wait(run):
+            return await _drive_async(run, function)
         return await _fall_back_async(run)
 
     return guarded
+
+
+def _drive_sync(run: GuardedRun, function: Callable[..., Any]) -> Any:
+    while run.admits():
+        entered = run.enter()
+        try:
+            value = _run_sync(run, function)
+        except BaseException as error:
+            leave(entered)
+            if run.raised(error):
+                raise
+        else:
+            leave(entered)
+            if type(value) in UNFINISHED:
+                return _follow(run, value)
+            if run.returned(value):
+                return value
+        if not wait(run):
+            break
+    return _fall_back(run)
+
+
+async def _drive_async(run: GuardedRun, function: Callable[..., Any]) -> Any:
+    while run.admits():
+        entered = run.enter()
+        try:
+            value = await _run_async(run, function)
+        except BaseException as error:
+            leave(entered)
+            if run.raised(error):
+                raise
+        else:
+            leave(entered)
+            if run.returned(value):
+                return value
+        if not await async_wait(run):
+            break
+    return await _fall_back_async(run)
+
+
+def _follow(run: GuardedRun, value: Any) -> Any:
+    from fuseboard.calls.adopted import follow  # imports this module
+
+    return follow(run, value)
 
 
 def wait(run: GuardedRun) -> bool:

@@ -48,6 +48,7 @@ from fuseboard.errors import (
     InvalidResultError,
 )
 from fuseboard.policy.admission import Admission
+from fuseboard.policy.breaker import Permit
 from fuseboard.policy.config import Fallback, Policy
 from fuseboard.policy.retry import GiveUp, Wait, plan_retry
 from fuseboard.policy.timeout import THREADS
@@ -107,6 +108,7 @@ class GuardedRun:
         uses_threads: bool = False,
         call: CallRecord | None = None,
         attempt: AttemptRecord | None = None,
+        permit: Permit | None = None,
     ) -> None:
         """Begin a call, or take over one that has begun.
 
@@ -119,6 +121,7 @@ class GuardedRun:
             uses_threads: Whether a time limit needs a worker thread.
             call: The record of a call that has begun.
             attempt: Its running attempt.
+            permit: The permit that this attempt holds.
         """
         self.tool = tool
         self.policy = policy
@@ -130,7 +133,7 @@ class GuardedRun:
         self._uses_threads = uses_threads and (
             policy.timeout is not None or policy.budget is not None
         )
-        self._admission = Admission(self.call, policy.breaker)
+        self._admission = Admission(self.call, policy.breaker, permit)
         self._attempt = attempt
         self._fault: Fault | None = None
         self._error: BaseException | None = None

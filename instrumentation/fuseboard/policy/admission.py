@@ -17,10 +17,18 @@ class Admission:
 
     __slots__ = ("_breaker", "_call", "_permit")
 
-    def __init__(self, call: CallRecord, config: Breaker | None) -> None:
-        """Find the breaker of the call's tool, region and upstream."""
+    def __init__(
+        self, call: CallRecord, config: Breaker | None, permit: Permit | None = None
+    ) -> None:
+        """Find the breaker of the call's tool, region and upstream.
+
+        Args:
+            call: The call.
+            config: The breaker's thresholds, if there is one.
+            permit: The permit that the running attempt holds already.
+        """
         self._call = call
-        self._permit: Permit | None = None
+        self._permit = permit
         self._breaker: CircuitBreaker | None = None
         if config is not None:
             key = BreakerKey(call.tool.name, call.region or RUNTIME.region, call.upstream)

@@ -113,6 +113,12 @@ class CircuitBreaker:
         """The present state; an open breaker stays open until somebody asks for a permit."""
         return self._state
 
+    @property
+    def closed_permit(self) -> Permit | None:
+        """The permit of a closed breaker; None in any other state."""
+        permit = self._closed_permit
+        return permit if self._state is BreakerState.CLOSED else None
+
     def status(self) -> BreakerStatus:
         """Return the present state for heartbeats and gauges."""
         with self._lock:
@@ -162,6 +168,13 @@ class CircuitBreaker:
                     if self._successes >= self.config.half_open_probes:
                         self._close("probe_succeeded", call)
         self._report()
+
+    def succeed_while_closed(self, permit: Permit, now: float) -> None:
+        """Settle a permit of the closed state whose attempt succeeded, at monotonic ``now``."""
+        with self._lock:
+            # Each transition begins a generation, so an equal one means that it is still closed.
+            if permit.generation == self._generation:
+                self._window.add(now, None)
 
     def fail(self, permit: Permit, error_class: ErrorClass, call: CallRecord | None = None) -> None:
         """Settle a permit whose attempt failed in a way that counts."""

@@ -18,7 +18,11 @@ MAX_BREAKERS: Final = 1024
 
 
 class BreakerRegistry:
-    """Makes breakers when they are first needed and lists them."""
+    """Makes breakers when they are first needed and lists them.
+
+    Attributes:
+        epoch: Another number whenever breakers were replaced, so that one may be kept till then.
+    """
 
     def __init__(self, runtime: Runtime) -> None:
         """Make an empty registry that reports to the telemetry of ``runtime``."""
@@ -26,6 +30,7 @@ class BreakerRegistry:
         self._breakers: dict[BreakerKey, CircuitBreaker] = {}
         self._configs: dict[str, Breaker] = {}
         self._lock = threading.RLock()
+        self.epoch = 0
 
     def declare(self, tool: str, config: Breaker) -> None:
         """Say which thresholds a tool's breakers have; other ones make its breakers anew."""
@@ -33,6 +38,7 @@ class BreakerRegistry:
             if self._configs.get(tool, config) != config:
                 for key in [key for key in self._breakers if key.tool == tool]:
                     del self._breakers[key]
+                self.epoch += 1
             self._configs[tool] = config
 
     def get(self, key: BreakerKey, config: Breaker) -> CircuitBreaker:
@@ -56,6 +62,7 @@ class BreakerRegistry:
         with self._lock:
             self._breakers.clear()
             self._configs.clear()
+            self.epoch += 1
 
     def renew_locks(self) -> None:
         """Make new locks in a forked child."""
