@@ -154,6 +154,13 @@ def leave(entered: Entered) -> None:
         CURRENT.reset(previous)
     except ValueError:
         pass  # a coroutine closed from another context, which then keeps its own value
+    if type(token) is Token:
+        # What the telemetry would do, without the way there.
+        try:  # noqa: SIM105 - as above
+            token.var.reset(token)
+        except (ValueError, RuntimeError):
+            pass
+        return
     try:
         RUNTIME.telemetry.leave(token)
     except Exception as fault:

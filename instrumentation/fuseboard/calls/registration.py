@@ -96,11 +96,9 @@ class Tool:
 
         Small values that cannot change are hashed later, on another thread; all else at once.
         """
-        for value in kwargs.values():
-            if not (type(value) in _FIXED or (type(value) is str and len(value) <= _SHORT)):
-                return self._hash(args, kwargs)
-        for value in args:
-            if not (type(value) in _FIXED or (type(value) is str and len(value) <= _SHORT)):
+        for value in (*args, *kwargs.values()) if args else kwargs.values():
+            kind = type(value)
+            if not (len(value) <= _SHORT if kind is str else kind in _FIXED):
                 return self._hash(args, kwargs)
         return partial(self._hash, args, kwargs)
 

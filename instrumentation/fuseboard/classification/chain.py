@@ -21,6 +21,7 @@ from fuseboard.classification.user import (
     ask_about_exception,
     ask_about_result,
     has_classifiers,
+    judges_results,
 )
 from fuseboard.classification.validation import classify_validation
 from fuseboard.classification.verdicts import severity, unclassified_fault
@@ -91,6 +92,8 @@ def judge_result(value: object, now: float) -> ResultFinding | None:
     Returns:
         What is wrong with it, or None.
     """
+    if value is None and not judges_results():
+        return None
     try:
         verdict = ask_about_result(value)
         if verdict is not None:

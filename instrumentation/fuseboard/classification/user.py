@@ -86,6 +86,11 @@ def has_classifiers() -> bool:
     return bool(_REGISTERED.of_exceptions)
 
 
+def judges_results() -> bool:
+    """Tell whether any classifier of a user's would be asked about a result."""
+    return bool(_REGISTERED.of_results)
+
+
 def ask_about_exception(error: BaseException) -> Verdict | Outcome | None:
     """Return the first answer of a user's classifier about an exception."""
     _load_once()

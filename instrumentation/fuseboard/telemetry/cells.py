@@ -120,8 +120,11 @@ class Cell:
             error_class: What it failed with; ``none`` if it succeeded.
             seconds: How long it took.
         """
+        buckets = self._plain[error_class]
+        index = bisect_left(_BOUNDS, seconds)
         with self._lock:
-            self._plain[error_class].add(seconds)
+            buckets.counts[index] += 1
+            buckets.sum += seconds
 
     def add(self, family: Family, labels: Labels, amount: float = 1.0) -> None:
         """Add to a counter.

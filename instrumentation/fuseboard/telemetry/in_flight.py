@@ -10,30 +10,33 @@ from fuseboard.record import CallRecord
 class InFlight:
     """A set of running calls. Adding and removing are single dict operations, hence atomic.
 
+    Attributes:
+        calls: The running calls by their id; the hot path adds and removes here by itself.
+
     Args:
         monotonic: Source of time, seconds.
     """
 
     def __init__(self, monotonic: Callable[[], float]) -> None:
         self._monotonic = monotonic
-        self._calls: dict[int, CallRecord] = {}
+        self.calls: dict[int, CallRecord] = {}
 
     def add(self, call: CallRecord) -> None:
         """Note that a call runs."""
-        self._calls[id(call)] = call
+        self.calls[id(call)] = call
 
     def remove(self, call: CallRecord) -> None:
         """Note that a call ended."""
-        self._calls.pop(id(call), None)
+        self.calls.pop(id(call), None)
 
     def after_fork(self) -> None:
         """Forget the parent's calls: they run in the parent."""
-        self._calls = {}
+        self.calls = {}
 
     def ages(self) -> Iterator[tuple[CallRecord, float]]:
         """Yield each running call and its age in seconds."""
         now = self._monotonic()
-        for call in list(self._calls.values()):
+        for call in list(self.calls.values()):
             yield call, max(0.0, now - call.started)
 
     def older_than(self, seconds: float, limit: int) -> list[CallRecord]:

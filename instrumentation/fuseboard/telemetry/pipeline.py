@@ -134,13 +134,14 @@ class Pipeline:
 
     def offer_span(self, span: FinishedSpan) -> None:
         """Queue a span; never waits, never raises."""
-        self._accept(self.spans.offer(span))
+        if self.spans.offer(span) or self._thread is None or self._is_closed:
+            self._accept(is_full=True)
 
     def offer_log(self, record: FinishedLog) -> None:
         """Queue a log event; never waits, never raises."""
-        self._accept(self.logs.offer(record))
+        self._accept(is_full=self.logs.offer(record))
 
-    def _accept(self, is_full: bool) -> None:
+    def _accept(self, *, is_full: bool) -> None:
         if is_full:
             self._wake.set()
         if self._is_closed:

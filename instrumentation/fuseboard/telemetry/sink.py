@@ -209,7 +209,7 @@ class OtelTelemetry:
         try:
             if not self._is_alive:
                 self._come_alive()
-            self.metrics.in_flight.add(call)
+            self.metrics.in_flight.calls[id(call)] = call
             return self._spans.begin(call)
         except Exception:
             self._fail(Signal.SPANS, "begin")
@@ -224,7 +224,7 @@ class OtelTelemetry:
             return
         try:
             metrics = self.metrics
-            metrics.in_flight.remove(call)
+            metrics.in_flight.calls.pop(id(call), None)
             metrics.finished(call, span.trace_id)
             if call.arguments is not None or call.result is not None:
                 span.captured = self._capture.attributes(call)

@@ -114,12 +114,12 @@ class SpanWriter:
         """Close the span of a call."""
         if open_call.attempt_spans == 0 and call.attempts and call.outcome in FAILED:
             self._write_attempt(call, open_call, call.attempts[0])
-        end_ns = _end_ns(call.started_unix_ns, call.duration)
+        end_ns = call.started_unix_ns + int(call.duration * _NANOSECONDS)
         span: Span | None
         if type(open_call) is OpenCall:
             span = open_call.span
         else:
-            span = self._end_light(cast("ToolSpan", open_call), end_ns)
+            span = _end_light(cast("ToolSpan", open_call), end_ns)
         if span is None:
             return
         if span.is_recording():
@@ -127,14 +127,6 @@ class SpanWriter:
             if call.outcome in FAILED:
                 span.set_status(_error_status(call.fault))
         span.end(end_ns)
-
-    def _end_light(self, span: ToolSpan, end_ns: int) -> Span | None:
-        """End a light span; return the SDK's span that has to be ended in its place, if any."""
-        if span.full is None and span.source.is_open:
-            span.source.end(span, end_ns)
-            return None
-        # Somebody looked at it, or a processor came that wants to see the SDK's spans.
-        return span.inflated()
 
     def start_attempt(
         self, call: CallRecord, open_call: OpenCall | ToolSpan, attempt: AttemptRecord
@@ -181,9 +173,9 @@ class SpanWriter:
         )
 
     def _finish_attempt(self, call: CallRecord, span: Span, attempt: AttemptRecord) -> None:
-        end_ns = _end_ns(attempt.started_unix_ns, attempt.duration)
+        end_ns = attempt.started_unix_ns + int(attempt.duration * _NANOSECONDS)
         if type(span) is ToolSpan:
-            full = self._end_light(span, end_ns)
+            full = _end_light(span, end_ns)
             if full is None:
                 return
             span = full
@@ -193,12 +185,18 @@ class SpanWriter:
         span.end(end_ns)
 
 
+def _end_light(span: ToolSpan, end_ns: int) -> Span | None:
+    """End a light span; return the SDK's span that has to be ended in its place, if any."""
+    source = span.source
+    if span.full is None and source.is_open:
+        source.end(span, end_ns)
+        return None
+    # Somebody looked at it, or a processor came that wants to see the SDK's spans.
+    return span.inflated()
+
+
 def _error_status(fault: Fault | None) -> Status:
     return Status(StatusCode.ERROR, redact(fault.message) if fault else None)
-
-
-def _end_ns(started_unix_ns: int, duration: float) -> int:
-    return started_unix_ns + int(duration * _NANOSECONDS)
 
 
 def _identified_span() -> Span:

@@ -66,18 +66,25 @@ _random = random.Random()  # noqa: S311 - ids need not be secret
 _bits = _random.getrandbits
 
 
+def _nothing() -> None:
+    pass
+
+
 class OwnProvider(TracerProvider):
     """The provider that ``fuseboard.init`` installs; it tells when a processor is added."""
 
     def __init__(self, resource: Resource) -> None:
         self.limits = SpanLimits()
         self.processors = 0
+        self.when_shared: Callable[[], None] = _nothing
         super().__init__(resource=resource, span_limits=self.limits, shutdown_on_exit=False)
 
     def add_span_processor(self, span_processor: SpanProcessor) -> None:
         """Register a processor, which from now on must see every span as the SDK makes it."""
-        self.processors += 1
         super().add_span_processor(span_processor)
+        self.processors += 1
+        if self.processors > 1:
+            self.when_shared()
 
 
 class ToolSpan(Span):
@@ -204,6 +211,9 @@ class ToolSpan(Span):
 class ToolSpanSource:
     """Makes and ends the spans of the fast path.
 
+    Attributes:
+        is_open: Whether the fast path may be taken.
+
     Args:
         provider: The provider that ``fuseboard.init`` installed.
         tracer: Its tracer for fuseboard.
@@ -226,17 +236,17 @@ class ToolSpanSource:
         self._parts = parts
         self._offer = offer
         self._lock = threading.RLock()
-        self._is_allowed = _keeps_all(provider)
+        self.is_open = _keeps_all(provider) and provider.processors <= 1
+        provider.when_shared = self.close
 
     def after_fork(self) -> None:
         """Make ids that the parent does not make, and a lock that no thread of it holds."""
         self._lock = threading.RLock()
         _random.seed()
 
-    @property
-    def is_open(self) -> bool:
-        """Whether the fast path may be taken now."""
-        return self._is_allowed and self._provider.processors == 1
+    def close(self) -> None:
+        """Take the fast path no more: somebody else wants to see the SDK's spans."""
+        self.is_open = False
 
     def start(self, call: CallRecord, outside: Context) -> ToolSpan | None:
         """Open the span of a call as a child of the span that is current in a context.
