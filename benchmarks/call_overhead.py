@@ -144,6 +144,11 @@ def microseconds(function: Any, calls: int) -> float:
     return sync_seconds(function, calls) / calls * 1e6
 
 
+POLICY = fuseboard.Policy(retry=fuseboard.Retry(), breaker=fuseboard.Breaker())
+BARS = {"sync ok": 0.25, "sync fail": 0.10, "async ok": 0.25, "async fail": 0.10}
+ADDED_BARS = {"sync ok, retry + breaker": 0.05, "async ok, retry + breaker": 0.05}
+
+
 def main() -> int:
     parser = measuring.arguments(__doc__.splitlines()[0])
     args = parser.parse_args()
@@ -158,14 +163,29 @@ def main() -> int:
             hand = floor.wrap(function)
             ours = fuseboard.tool(function, name=name.replace(" ", "_"))
             rows[name] = compare(function, hand, ours, floor, rounds, calls)
+        for name in ("sync ok", "async ok"):
+            function = FUNCTIONS[name]
+            label = f"{name.replace(' ', '_')}_guarded"
+            guarded = fuseboard.tool(function, name=label, policy=POLICY)
+            observed = fuseboard.tool(function, name=name.replace(" ", "_"))
+            rows[f"{name}, retry + breaker"] = compare(
+                function, floor.wrap(function), guarded, floor, rounds, calls, observed
+            )
         fuseboard.shutdown()
     measuring.report("CPU µs of the calling thread per call, bare call deducted", rows, args)
-    return 0
+    return measuring.verdict(missed(rows))
 
 
 def compare(
-    plain: Any, hand: Any, ours: Any, floor: ByHand, rounds: int, calls: int
+    plain: Any,
+    hand: Any,
+    ours: Any,
+    floor: ByHand,
+    rounds: int,
+    calls: int,
+    observed: Any = None,
 ) -> dict[str, float]:
+    """Return medians over interleaved rounds; ``added`` is what ``ours`` adds to ``observed``."""
     figures = []
     for _ in range(rounds + 1):
         base = microseconds(plain, calls)
@@ -173,8 +193,23 @@ def compare(
         floor.drain()
         guarded = microseconds(ours, calls) - base
         fuseboard.flush()
-        figures.append({"by hand": by_hand, "fuseboard": guarded, "ratio": guarded / by_hand})
+        figure = {"by hand": by_hand, "fuseboard": guarded, "ratio": guarded / by_hand}
+        if observed is not None:
+            figure["added"] = (guarded - microseconds(observed, calls) + base) / by_hand
+            fuseboard.flush()
+        figures.append(figure)
     return {key: statistics.median(f[key] for f in figures[1:]) for key in figures[0]}
+
+
+def missed(rows: dict[str, dict[str, float]]) -> list[str]:
+    """Return which bars were missed."""
+    bars = [(name, "ratio", bar) for name, bar in BARS.items()]
+    bars += [(name, "added", bar) for name, bar in ADDED_BARS.items()]
+    return [
+        f"{name}: {column} {rows[name][column]:.3f} > {bar}"
+        for name, column, bar in bars
+        if rows[name][column] > bar
+    ]
 
 
 if __name__ == "__main__":

@@ -1,12 +1,25 @@
-"""Programs from outside that some tests drive. Missing, they skip; under CI=true they fail."""
+"""What all tests need: a plain signal set-up, and programs from outside.
+
+Programs that are missing make their tests skip; under CI=true they make them fail.
+"""
 
 from __future__ import annotations
 
 import os
 import shutil
+import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _hangups_are_heard() -> Iterator[None]:
+    """Undo what nohup does: processes that tests start inherit whether SIGHUP is ignored."""
+    previous = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, previous)
 
 
 def _find(package: str, *names: str) -> Path:
