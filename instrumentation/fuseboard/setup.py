@@ -271,7 +271,7 @@ def _serve(where: str, port: int, host: str, registry: CollectorRegistry) -> int
 
 def _registry(function: str) -> CollectorRegistry:
     if _STATE.assembly is not None:
-        return _STATE.assembly.registry
+        return _STATE.assembly.exposed()
     if _STATE.is_disabled:
         from prometheus_client import CollectorRegistry
 

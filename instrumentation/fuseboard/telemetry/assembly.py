@@ -31,6 +31,7 @@ from fuseboard.telemetry.processor import PipelineProcessor
 from fuseboard.telemetry.redaction import name, redact
 from fuseboard.telemetry.sending import HttpSender
 from fuseboard.telemetry.settings import Settings
+from fuseboard.telemetry.shared_cells import is_shared, shared_registry
 from fuseboard.telemetry.sink import OtelTelemetry
 from fuseboard.telemetry.spans import SpanWriter
 from fuseboard.telemetry.tool_span import OwnProvider, ToolSpanSource
@@ -38,6 +39,7 @@ from fuseboard.telemetry.tool_span import OwnProvider, ToolSpanSource
 if TYPE_CHECKING:
     from opentelemetry.trace import Tracer
     from opentelemetry.trace import TracerProvider as AnyTracerProvider
+    from prometheus_client import CollectorRegistry
 
 logger = logging.getLogger("fuseboard")
 
@@ -195,6 +197,10 @@ class Assembly:
         self._runtime.record_arguments = self.settings.record_arguments
         self._runtime.record_results = self.settings.record_results
         self._runtime.install(self.sink)
+
+    def exposed(self) -> CollectorRegistry:
+        """Return the registry to show: over all worker processes, where they share values."""
+        return shared_registry() if is_shared() else self.registry
 
     def flush(self, timeout: float) -> bool:
         """Send what is recorded so far; return whether the collector confirmed all of it."""

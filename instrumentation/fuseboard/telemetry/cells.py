@@ -36,7 +36,7 @@ _BOUNDS: Final = c.DURATION_BUCKETS
 _LE: Final = (*(repr(bound) for bound in _BOUNDS), "+Inf")
 
 
-def _plain_labels(error_class: str) -> Mapping[Family, Labels]:
+def plain_labels(error_class: str) -> Mapping[Family, Labels]:
     """Return how a plain call counts in each metric."""
     if error_class == c.NO_ERROR:
         outcome, result = c.Outcome.OK.value, c.AttemptResult.SUCCESS.value
@@ -50,7 +50,7 @@ def _plain_labels(error_class: str) -> Mapping[Family, Labels]:
 
 
 _PLAIN: Final[Mapping[str, Mapping[Family, Labels]]] = {
-    error_class: _plain_labels(error_class)
+    error_class: plain_labels(error_class)
     for error_class in (c.NO_ERROR, *(cls.value for cls in c.ErrorClass))
 }
 

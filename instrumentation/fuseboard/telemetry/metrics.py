@@ -28,6 +28,7 @@ from fuseboard.telemetry.families import (
 from fuseboard.telemetry.in_flight import InFlight
 from fuseboard.telemetry.labels import MAX_REGIONS, MAX_TOOLS, BoundedLabel
 from fuseboard.telemetry.losses import Losses
+from fuseboard.telemetry.shared_cells import SharedCell, SharedFamilies, is_shared
 
 SECONDS_BETWEEN_EXEMPLARS: Final = 1.0
 SLOW_SECONDS: Final = 1.0
@@ -39,6 +40,9 @@ _TOOL: Final = ("tool", "region")
 _USED: Final = frozenset({Outcome.OK, Outcome.PARTIAL})
 
 
+AnyCell = Cell | SharedCell
+
+
 def _error_class(call: CallRecord, outcome: Outcome) -> str:
     if outcome not in FAULTY:
         return NO_ERROR
@@ -47,7 +51,7 @@ def _error_class(call: CallRecord, outcome: Outcome) -> str:
     return (call.fault.verdict.error_class if call.fault else ErrorClass.UNCLASSIFIED).value
 
 
-def _count_cost(cell: Cell, call: CallRecord, outcome: Outcome) -> None:
+def _count_cost(cell: AnyCell, call: CallRecord, outcome: Outcome) -> None:
     """Count what attempts cost; the cost of those whose result was not used is wasted."""
     is_used = outcome in _USED
     priced = [attempt for attempt in call.attempts if attempt.cost is not None]
@@ -97,8 +101,9 @@ class Metrics(Collector):
         self._reset()
 
     def _reset(self) -> None:
-        self._cells: dict[tuple[str, str], Cell] = {}
-        self._by_call: dict[tuple[str, str | None], Cell] = {}
+        self._cells: dict[tuple[str, str], AnyCell] = {}
+        self._by_call: dict[tuple[str, str | None], AnyCell] = {}
+        self._shared = SharedFamilies() if is_shared() else None
 
     def after_fork(self) -> None:
         """Start at zero with fresh locks: a forked child is a process of its own."""
@@ -121,17 +126,22 @@ class Metrics(Collector):
         for region in tool.regions or self._default_regions:
             self._make(self.tools.value(tool.name), self.regions.value(region))
 
-    def _make(self, tool: str, region: str) -> Cell:
+    def _make(self, tool: str, region: str) -> AnyCell:
         cell = self._cells.get((tool, region))
         if cell is None:
-            cell = self._cells.setdefault((tool, region), Cell(tool, region))
+            cell = self._cells.setdefault((tool, region), self._new_cell(tool, region))
         return cell
 
-    def _of(self, call: CallRecord) -> Cell:
+    def _new_cell(self, tool: str, region: str) -> AnyCell:
+        if self._shared is None:
+            return Cell(tool, region)
+        return SharedCell(self._shared, tool, region)
+
+    def _of(self, call: CallRecord) -> AnyCell:
         cell = self._by_call.get((call.tool.name, call.region))
         return cell if cell is not None else self._look_up(call.tool.name, call.region)
 
-    def _look_up(self, tool: str, region: str | None) -> Cell:
+    def _look_up(self, tool: str, region: str | None) -> AnyCell:
         tool_label = self.tools.value(tool)
         region_label = self.regions.value(region or self._own_region)
         cell = self._make(tool_label, region_label)
@@ -182,7 +192,7 @@ class Metrics(Collector):
             self._exemplify(cell, call, seconds, trace_id)
 
     def _exemplify(
-        self, cell: Cell, call: CallRecord, seconds: float, trace_id: int | None
+        self, cell: AnyCell, call: CallRecord, seconds: float, trace_id: int | None
     ) -> None:
         # A scrape keeps only the last one, and each costs more than counting the call.
         ended = call.started + seconds
@@ -210,7 +220,9 @@ class Metrics(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """Yield every family with its present values."""
-        yield from cells.collect(tuple(self._cells.values()))
+        yield from cells.collect(
+            [cell for cell in tuple(self._cells.values()) if isinstance(cell, Cell)]
+        )
         yield from self._in_flight_families()
         yield from self.breakers.collect()
         yield from self._process_families()

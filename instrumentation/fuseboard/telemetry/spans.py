@@ -87,13 +87,9 @@ class SpanWriter:
         """Open the span of a call and make it current; return what :func:`leave` needs."""
         source = self._source
         if source is not None and source.is_open:
-            outside = get_current()
-            span = source.start(call, outside)
-            if span is not None:
-                call.telemetry = span
-                inside = source.context_with(span, outside)
-                span.context = span.current = inside
-                return attach(inside)
+            token = source.begin(call)
+            if token is not None:
+                return token
         open_call = call.telemetry = self._start_sdk(call)
         return enter(open_call)
 

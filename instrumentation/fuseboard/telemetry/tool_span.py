@@ -13,9 +13,10 @@ import os
 import random
 import threading
 from collections.abc import Callable, Mapping
+from contextvars import ContextVar, Token
 from typing import TYPE_CHECKING, Any, Final
 
-from opentelemetry.context import Context
+from opentelemetry.context import Context, attach, detach, get_current
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import SpanLimits, SpanProcessor, TracerProvider, _Span
 from opentelemetry.sdk.trace import Tracer as SdkTracer
@@ -52,6 +53,19 @@ _SAMPLED: Final = int(TraceFlags.SAMPLED)
 _RANDOM: Final = int(TraceFlags.RANDOM_TRACE_ID)
 # The key under which OpenTelemetry keeps the current span; its own name for it is private.
 (_CURRENT_SPAN,) = set_span_in_context(INVALID_SPAN, Context())
+_NOWHERE: Final = Context()
+
+
+def _find_context_variable() -> ContextVar[Context] | None:
+    """Return where OpenTelemetry keeps the current context, if that is a context variable."""
+    token = attach(get_current())
+    variable = token.var if isinstance(token, Token) else None
+    detach(token)
+    return variable
+
+
+_FOUND: Final = _find_context_variable()
+_CONTEXT: Final[ContextVar[Context]] = _FOUND or ContextVar("fuseboard_unused")
 # Limits that an application asked for are the SDK's to keep.
 _LIMITS: Final = (
     "OTEL_ATTRIBUTE_COUNT_LIMIT",
@@ -261,6 +275,22 @@ class ToolSpanSource:
             return self._start_under(parent, call)
         return self._child(parent, call)
 
+    def begin(self, call: CallRecord) -> Token[Context] | None:
+        """Open the span of a call and make it current.
+
+        Returns:
+            What makes current again what was; None where the SDK has to decide.
+        """
+        outside = _CONTEXT.get(_NOWHERE)
+        span = self.start(call, outside)
+        if span is None:
+            return None
+        call.telemetry = span
+        values = outside.copy()
+        values[_CURRENT_SPAN] = span
+        inside = span.context = span.current = Context(values)
+        return _CONTEXT.set(inside)
+
     def _child(self, parent: ToolSpan, call: CallRecord) -> ToolSpan:
         span = ToolSpan(self, call, parent.trace_id, _bits(64) or 1, parent.flags)
         span.parent_id = parent.span_id
@@ -281,13 +311,6 @@ class ToolSpanSource:
         if ids.trace_state:
             span.trace_state = ids.trace_state
         return span
-
-    @staticmethod
-    def context_with(span: ToolSpan, outside: Context) -> Context:
-        """Return a context in which a span is current, and all else as outside."""
-        values = outside.copy()
-        values[_CURRENT_SPAN] = span
-        return Context(values)
 
     def attempt(self, of: ToolSpan, call: CallRecord, attempt: AttemptRecord) -> ToolSpan:
         """Open the span of an attempt under the span of its call."""
@@ -382,7 +405,8 @@ class ToolSpanPieces:
 def _keeps_all(provider: OwnProvider) -> bool:
     """Tell whether the SDK would record every span, and as it is."""
     return (
-        (provider.sampler is ALWAYS_ON or provider.sampler is DEFAULT_ON)
+        _FOUND is not None
+        and (provider.sampler is ALWAYS_ON or provider.sampler is DEFAULT_ON)
         and type(provider.id_generator) is RandomIdGenerator
         and not any(os.environ.get(limit) for limit in _LIMITS)
         and not os.environ.get(_SDK_COUNTS_SPANS)

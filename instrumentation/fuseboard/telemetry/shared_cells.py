@@ -1,0 +1,101 @@
+"""Counts for several worker processes, through prometheus_client's own metrics.
+
+With ``PROMETHEUS_MULTIPROC_DIR`` set, prometheus_client keeps each value in a file, and whichever
+worker is scraped adds up the files of all of them. A collector of our own has no part in that,
+so here every count goes through its counters and histograms, at their price and without
+exemplars.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from prometheus_client import CollectorRegistry, Counter, Histogram, values
+from prometheus_client.multiprocess import MultiProcessCollector
+
+from fuseboard import conventions as c
+from fuseboard.telemetry.cells import plain_labels
+from fuseboard.telemetry.families import (
+    ATTEMPT_SECONDS,
+    CALL_SECONDS,
+    ZERO_SERIES,
+    Family,
+    Labels,
+)
+
+
+def is_shared() -> bool:
+    """Tell whether prometheus_client, as it was imported, shares its values over processes."""
+    return bool(getattr(values.ValueClass, "_multiprocess", False))
+
+
+def shared_registry() -> CollectorRegistry:
+    """Return a registry that adds up the values of all processes, for one scrape."""
+    registry = CollectorRegistry()
+    MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+    return registry
+
+
+class SharedFamilies:
+    """The metrics that are counted per tool and region, bound to no registry."""
+
+    def __init__(self) -> None:
+        self.counters = {
+            family: Counter(family.name, family.words, family.labels, registry=None)
+            for family in ZERO_SERIES
+        }
+        self.histograms = {
+            family: Histogram(
+                family.name,
+                family.words,
+                family.labels,
+                registry=None,
+                buckets=c.DURATION_BUCKETS,
+            )
+            for family in (CALL_SECONDS, ATTEMPT_SECONDS)
+        }
+
+
+class SharedCell:
+    """What :class:`~fuseboard.telemetry.cells.Cell` does, for values in files.
+
+    Args:
+        families: The metrics.
+        tool: Label value.
+        region: Label value.
+    """
+
+    exemplar_due: float = float("inf")
+    """Never: values in files carry no exemplars."""
+
+    def __init__(self, families: SharedFamilies, tool: str, region: str) -> None:
+        self._labels: Final = (tool, region)
+        self._families = families
+        for family, series in ZERO_SERIES.items():
+            for labels in series:
+                self._counter(family, labels)
+        self._seconds = {
+            family: histogram.labels(tool, region)
+            for family, histogram in families.histograms.items()
+        }
+
+    def _counter(self, family: Family, labels: Labels) -> Counter:
+        return self._families.counters[family].labels(*self._labels, *labels)
+
+    def count_plain(self, error_class: str, seconds: float) -> None:
+        """Count a call that made one attempt; see :meth:`Cell.count_plain`."""
+        for family, labels in plain_labels(error_class).items():
+            self._counter(family, labels).inc()
+        for histogram in self._seconds.values():
+            histogram.observe(seconds)
+
+    def add(self, family: Family, labels: Labels, amount: float = 1.0) -> None:
+        """Add to a counter."""
+        self._counter(family, labels).inc(amount)
+
+    def observe(self, family: Family, seconds: float) -> None:
+        """Count a duration in a histogram."""
+        self._seconds[family].observe(seconds)
+
+    def exemplify(self, seconds: float, trace_id: int, now: float) -> None:
+        """Do nothing: values in files carry no exemplars."""
