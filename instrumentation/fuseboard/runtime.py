@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import logging
-import random
 import threading
 from collections.abc import Callable
 
 from fuseboard.clock import Clock, SystemClock
 from fuseboard.forking import after_fork_in_child
+from fuseboard.randomness import RANDOM
 from fuseboard.record import (
     AttemptRecord,
     BreakerStatus,
@@ -88,7 +88,7 @@ class Runtime:
 
     def __init__(self, clock: Clock | None = None) -> None:
         self.clock: Clock = clock or SystemClock()
-        self.uniform: Callable[[float, float], float] = random.uniform
+        self.uniform: Callable[[float, float], float] = RANDOM.uniform
         self.telemetry: Telemetry = NullTelemetry()
         self.breaker_statuses: Callable[[], list[BreakerStatus]] = list
         self.abandoned_threads: Callable[[], int] = int

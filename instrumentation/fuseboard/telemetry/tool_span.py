@@ -10,7 +10,6 @@ processor is registered.
 from __future__ import annotations
 
 import os
-import random
 import threading
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar, Token
@@ -34,6 +33,7 @@ from opentelemetry.trace import (
     set_span_in_context,
 )
 
+from fuseboard.randomness import RANDOM
 from fuseboard.record import AttemptRecord, CallRecord
 from fuseboard.telemetry.attributes import (
     FAILED,
@@ -75,9 +75,7 @@ _LIMITS: Final = (
 )
 _SDK_COUNTS_SPANS: Final = "OTEL_PYTHON_SDK_INTERNAL_METRICS_ENABLED"
 
-# Of our own: an application's random.seed() must not make ids repeat.
-_random = random.Random()  # noqa: S311 - ids need not be secret
-_bits = _random.getrandbits
+_bits = RANDOM.getrandbits
 
 
 def _nothing() -> None:
@@ -254,9 +252,8 @@ class ToolSpanSource:
         provider.when_shared = self.close
 
     def after_fork(self) -> None:
-        """Make ids that the parent does not make, and a lock that no thread of it holds."""
+        """Make a lock that no thread of the parent holds."""
         self._lock = threading.RLock()
-        _random.seed()
 
     def close(self) -> None:
         """Take the fast path no more: somebody else wants to see the SDK's spans."""
