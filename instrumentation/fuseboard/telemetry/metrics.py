@@ -180,7 +180,7 @@ class Metrics(Collector):
 
     def finished(self, call: CallRecord, trace_id: int) -> None:
         """Count a sampled call and its only attempt, which took as long as the call."""
-        cell = self._by_call.get((call.tool.name, call.region)) or self._of(call)
+        cell = self._of(call)
         seconds = max(0.0, call.duration)
         fault = call.fault
         cell.count_plain(NO_ERROR if fault is None else fault.verdict.error_class.value, seconds)

@@ -210,9 +210,8 @@ def test_children_of_others_hang_under_the_right_span(path: str, collector: Any)
     assert len({span.trace_id for span in collector.spans()}) == 1
 
 
-@pytest.mark.parametrize("is_remote", [True, False])
-def test_a_foreign_parent_is_kept(path: str, collector: Any, is_remote: bool) -> None:
-    parent = SpanContext(0x1234, 0x5678, is_remote=is_remote, trace_flags=TraceFlags(1))
+def call_under(parent: SpanContext) -> None:
+    """Call a tool while a span of somebody else's is current."""
 
     @fuseboard.tool
     def work() -> None:
@@ -221,6 +220,11 @@ def test_a_foreign_parent_is_kept(path: str, collector: Any, is_remote: bool) ->
     with trace.use_span(NonRecordingSpan(parent)):
         work()
     assert setup.flush(10.0)
+
+
+@pytest.mark.parametrize("is_remote", [True, False])
+def test_a_foreign_parent_is_kept(path: str, collector: Any, is_remote: bool) -> None:
+    call_under(SpanContext(0x1234, 0x5678, is_remote=is_remote, trace_flags=TraceFlags(1)))
     (span,) = collector.spans()
     assert span.parent_span_id == (0x5678).to_bytes(8, "big")
     assert span.trace_id == (0x1234).to_bytes(16, "big")
@@ -228,15 +232,7 @@ def test_a_foreign_parent_is_kept(path: str, collector: Any, is_remote: bool) ->
 
 
 def test_a_parent_that_is_not_sampled_decides(path: str, collector: Any) -> None:
-    parent = SpanContext(0x1234, 0x5678, is_remote=True, trace_flags=TraceFlags(0))
-
-    @fuseboard.tool
-    def work() -> None:
-        pass
-
-    with trace.use_span(NonRecordingSpan(parent)):
-        work()
-    assert setup.flush(10.0)
+    call_under(SpanContext(0x1234, 0x5678, is_remote=True, trace_flags=TraceFlags(0)))
     assert collector.spans() == []
     assert [event.event_name for event in collector.logs()].count("fuseboard.tool.call") == 1
 
