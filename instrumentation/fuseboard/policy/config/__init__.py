@@ -1,0 +1,9 @@
+"""What a policy may say, with the defaults; checked when it is written, not when it is needed."""
+
+from fuseboard.policy.config.breaker import Breaker
+from fuseboard.policy.config.fallback import Fallback
+from fuseboard.policy.config.policy import Policy
+from fuseboard.policy.config.retry import Retry
+from fuseboard.policy.config.validation import Validation
+
+__all__ = ["Breaker", "Fallback", "Policy", "Retry", "Validation"]

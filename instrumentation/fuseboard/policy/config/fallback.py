@@ -1,0 +1,78 @@
+"""What to serve instead."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from fuseboard.conventions import Confidence, Effects, ErrorClass, ResultSource
+from fuseboard.errors import ConfigurationError
+from fuseboard.policy.config.checks import check_choices, set_enum
+
+
+class _NoValue:
+    """Stands for a fallback value that was not given, since None is a value."""
+
+    def __repr__(self) -> str:
+        return "<no value>"
+
+
+NO_VALUE: Final = _NoValue()
+
+
+@dataclass(frozen=True, slots=True)
+class Fallback:
+    """Something to serve instead when the live call failed or was rejected.
+
+    Attributes:
+        function: Called with the tool's own arguments; async only for an async tool.
+        value: A static value instead; dicts, lists and sets are copied for each call.
+        name: What the record says was served; default the function's name.
+        source: ``fallback``, ``cache`` or ``default``; default ``fallback`` for a function,
+            ``default`` for a value.
+        confidence: How far to trust it; default ``medium`` for a function, ``low`` for a value.
+        on: The classes of fault that it is served for; default all but ``L1_input``, which the
+            caller has to correct.
+        effects: What calling the function does to the world. One that is ``unsafe`` (sends the
+            same mail by another provider, say) is passed over when the live call may have taken
+            effect although it failed.
+
+    Since 0.1.
+    """
+
+    function: Callable[..., Any] | None = None
+    value: Any = NO_VALUE
+    name: str | None = None
+    source: ResultSource | None = None
+    confidence: Confidence | None = None
+    on: Collection[ErrorClass] = tuple(c for c in ErrorClass if c is not ErrorClass.L1_INPUT)
+    effects: Effects | Literal["none", "idempotent", "unsafe"] = Effects.NONE
+
+    def __post_init__(self) -> None:
+        has_value = self.value is not NO_VALUE
+        if self.function is None and not has_value:
+            raise ConfigurationError("Fallback(): must be given a function, or value=...")
+        if self.function is not None and has_value:
+            raise ConfigurationError(
+                f"Fallback(function={self.function!r}, value={self.value!r}): must be given only "
+                "one of them"
+            )
+        if self.function is not None and not callable(self.function):
+            raise ConfigurationError(
+                f"Fallback(function={self.function!r}): must be callable; for a static value "
+                "write Fallback(value=...)"
+            )
+        set_enum(self, "effects", Effects)
+        default_source = ResultSource.DEFAULT if has_value else ResultSource.FALLBACK
+        set_enum(self, "source", ResultSource, default_source)
+        if self.source is ResultSource.LIVE:
+            raise ConfigurationError("Fallback(source='live'): a fallback is never live")
+        default_confidence = Confidence.LOW if has_value else Confidence.MEDIUM
+        set_enum(self, "confidence", Confidence, default_confidence)
+        check_choices("Fallback", "on", self.on, list(ErrorClass))
+        if self.name is not None and (not isinstance(self.name, str) or not self.name):
+            raise ConfigurationError(f"Fallback(name={self.name!r}): must be a text, or None")
+        if self.name is None:
+            name = getattr(self.function, "__name__", None) or "default"
+            object.__setattr__(self, "name", str(name))

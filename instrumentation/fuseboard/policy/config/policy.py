@@ -1,0 +1,101 @@
+"""How calls of a tool are guarded, all in all."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from fuseboard.conventions import Effects
+from fuseboard.errors import ConfigurationError
+from fuseboard.policy.config.breaker import Breaker
+from fuseboard.policy.config.checks import check_positive, set_enum
+from fuseboard.policy.config.fallback import Fallback
+from fuseboard.policy.config.retry import Retry
+from fuseboard.policy.config.validation import Validation
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """How calls of a tool are guarded; what is not given does not act.
+
+    Outermost first: fallback, total budget, retry, breaker, attempt timeout, validation.
+
+    Attributes:
+        retry: When to try again.
+        breaker: When to stop calling.
+        timeout: Seconds for one attempt. An async tool is cancelled in its own task. A sync
+            tool runs in a worker thread with a copy of the caller's context variables; Python
+            can't stop a thread, so on a time-out it is left behind and its late result is
+            discarded. For an async generator it bounds the wait for each item.
+        budget: Seconds for the whole call, back-off included; an attempt is cut short to it.
+        fallback: What to serve instead, in this order; a bare function is short for
+            ``Fallback(function)``.
+        validation: What an answer must satisfy.
+        effects: ``none`` (only reads), ``idempotent`` (running twice equals running once) or
+            ``unsafe``. After a fault that leaves open whether the tool took effect, an unsafe
+            tool is not tried again.
+        idempotency_key: Makes a key from the bound arguments. With it an unsafe tool may be
+            retried after such a fault, because the tool hands ``current_call().idempotency_key``
+            to the server, which then acts once.
+
+    Since 0.1.
+    """
+
+    retry: Retry | None = None
+    breaker: Breaker | None = None
+    timeout: float | None = None
+    budget: float | None = None
+    fallback: tuple[Fallback, ...] | Fallback | Callable[..., Any] = ()
+    validation: Validation | None = None
+    effects: Effects | Literal["none", "idempotent", "unsafe"] = Effects.UNSAFE
+    idempotency_key: Callable[[Mapping[str, object]], str] | None = None
+
+    def __post_init__(self) -> None:
+        for name, cls in (("retry", Retry), ("breaker", Breaker), ("validation", Validation)):
+            value = getattr(self, name)
+            if value is not None and not isinstance(value, cls):
+                raise ConfigurationError(
+                    f"Policy({name}={value!r}): must be a fuseboard.{cls.__name__} or None"
+                )
+        check_positive("Policy", "timeout", self.timeout)
+        check_positive("Policy", "budget", self.budget)
+        set_enum(self, "effects", Effects)
+        if self.idempotency_key is not None and not callable(self.idempotency_key):
+            raise ConfigurationError(
+                f"Policy(idempotency_key={self.idempotency_key!r}): must be a function"
+            )
+        object.__setattr__(self, "fallback", _as_fallbacks(self.fallback))
+        if self.timeout is not None and self.budget is not None and self.timeout > self.budget:
+            warnings.warn(
+                f"Policy(timeout={self.timeout!r}) is longer than the whole call's budget "
+                f"({self.budget!r}) and will never be reached",
+                stacklevel=3,
+            )
+
+    @property
+    def fallbacks(self) -> tuple[Fallback, ...]:
+        """The fallbacks, in order."""
+        return self.fallback  # type: ignore[return-value]  # made a tuple above
+
+    @property
+    def may_repeat(self) -> bool:
+        """Whether running the tool twice does no harm."""
+        return self.effects is not Effects.UNSAFE or self.idempotency_key is not None
+
+
+def _as_fallbacks(given: object) -> tuple[Fallback, ...]:
+    found = given if isinstance(given, tuple | list) else (given,)
+    return tuple(_as_fallback(one) for one in found)
+
+
+def _as_fallback(given: object) -> Fallback:
+    if isinstance(given, Fallback):
+        return given
+    if callable(given):
+        return Fallback(given)
+    raise ConfigurationError(
+        f"Policy(fallback={given!r}): must be a function or a fuseboard.Fallback, or a tuple of "
+        "them; for a static value write Fallback(value=...)"
+    )
