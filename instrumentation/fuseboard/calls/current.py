@@ -5,12 +5,27 @@ from __future__ import annotations
 import math
 import uuid
 from contextvars import ContextVar
-from typing import Final
+from typing import Final, NamedTuple
 
 from fuseboard.forking import after_fork_in_child
 from fuseboard.record import CallRecord
 
-CURRENT: ContextVar[CallRecord | None] = ContextVar("fuseboard_current_call", default=None)
+
+class LaterAttempt(NamedTuple):
+    """Stands for a call whose running attempt is not the first.
+
+    A function that has outlived its timeout goes on beside the next attempt, hence the number
+    belongs to the context it runs in, not to the call.
+    """
+
+    call: CallRecord
+    number: int
+
+
+CURRENT: ContextVar[CallRecord | LaterAttempt | None] = ContextVar(
+    "fuseboard_current_call", default=None
+)
+"""The running call; the record itself stands for its first attempt."""
 
 
 class _ProcessRun:
@@ -35,10 +50,9 @@ class CurrentCall:
 
     __slots__ = ("_number", "_record")
 
-    def __init__(self, record: CallRecord) -> None:
+    def __init__(self, record: CallRecord, number: int = 1) -> None:
         self._record = record
-        # Kept, because a function that has outlived its timeout goes on beside the next attempt.
-        self._number = max(1, len(record.attempts))
+        self._number = number
 
     @property
     def tool(self) -> str:
@@ -99,8 +113,10 @@ def current_call() -> CurrentCall | None:
 
     Since 0.1.
     """
-    record = CURRENT.get()
-    return None if record is None else CurrentCall(record)
+    current = CURRENT.get()
+    if current is None:
+        return None
+    return CurrentCall(*current) if isinstance(current, LaterAttempt) else CurrentCall(current)
 
 
 def key_of(record: CallRecord) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 from fuseboard import guard
 from fuseboard.arguments import hash_arguments
-from fuseboard.calls.current import CURRENT
+from fuseboard.calls.current import CURRENT, LaterAttempt
 from fuseboard.calls.registration import Resolver, Tool
 from fuseboard.conventions import (
     Layer,
@@ -21,7 +21,7 @@ from fuseboard.conventions import (
 from fuseboard.record import AttemptRecord, CallRecord, Fault
 from fuseboard.runtime import RUNTIME
 
-Entered = tuple[object, Token[CallRecord | None]]
+Entered = tuple[object, Token[CallRecord | LaterAttempt | None]]
 
 
 def open_call(
@@ -144,7 +144,8 @@ def enter(call: CallRecord) -> Entered:
         token = RUNTIME.telemetry.enter(call)
     except Exception as fault:
         guard.swallow("making a call's span current", fault)
-    return token, CURRENT.set(call)
+    number = len(call.attempts)
+    return token, CURRENT.set(call if number < 2 else LaterAttempt(call, number))
 
 
 def leave(entered: Entered) -> None:

@@ -126,6 +126,29 @@ def wait_until(condition: Any) -> None:
         time.sleep(0.002)
 
 
+def test_hc_29_what_outlived_its_timeout_asks_late_and_still_learns_its_own_number(
+    telemetry: Any,
+) -> None:
+    learnt: dict[int, int] = {}
+    runs = iter((1, 2, 3))
+    third_runs, late_ones_are_done = threading.Event(), threading.Barrier(3)
+
+    @fuseboard.tool(policy=Policy(timeout=0.3, retry=Retry(wait_initial=0), effects="none"))
+    def slow() -> None:
+        run = next(runs)
+        if run == 3:
+            third_runs.set()
+        assert third_runs.wait(10)
+        current = fuseboard.current_call()
+        assert current is not None
+        learnt[run] = current.attempt
+        late_ones_are_done.wait(10)
+
+    slow()
+    assert learnt == {1: 1, 2: 2, 3: 3}
+    wait_until(lambda: timeouts.THREADS.count_abandoned() == 0)
+
+
 def test_what_outlived_its_timeout_keeps_its_own_request_id(telemetry: Any) -> None:
     late: list[tuple[str, int]] = []
     second_runs = threading.Event()
