@@ -254,7 +254,7 @@ VERDICTS = {
     Kind.REFUSES: (
         Grade.FAIL,
         "{url} wants to know who sends",
-        "set OTEL_EXPORTER_OTLP_HEADERS as agents need it",
+        f"set {conventions.ENV_HEADERS} as agents need it",
     ),
     Kind.ASTRAY: (Grade.FAIL, "{url} takes no telemetry", _NAME_IT),
     Kind.ELSE: (Grade.FAIL, "{url} is no OTLP/HTTP endpoint", _NAME_IT),

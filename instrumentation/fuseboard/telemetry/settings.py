@@ -7,10 +7,11 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeVar
-from urllib.parse import unquote, urlsplit
+from urllib.parse import urlsplit
 
 from fuseboard import conventions as c
 from fuseboard.errors import ConfigurationError
+from fuseboard.telemetry.headers import headers_for
 from fuseboard.telemetry.redaction import redact
 
 if TYPE_CHECKING:
@@ -114,7 +115,7 @@ def resolve(
         traces_url=traces or base.rstrip("/") + _TRACES_PATH,
         logs_url=logs or base.rstrip("/") + _LOGS_PATH,
         regions=_regions(regions),
-        headers=_headers(headers),
+        headers=headers_for(base, headers, is_chosen=chosen is not None),
         registry=_registry(registry),
         tracer_provider=_provider(tracer_provider),
         metrics_port=_port(metrics_port),
@@ -179,38 +180,6 @@ def _regions(values: Iterable[str]) -> tuple[str, ...]:
     if len(regions) > 50 or not all(isinstance(each, str) and each for each in regions):
         raise _wrong("regions", values, legal)
     return regions
-
-
-def _headers(values: Mapping[str, str] | None) -> tuple[tuple[str, str], ...]:
-    if values is None:
-        return _headers_of_environment()
-    if not isinstance(values, Mapping) or not all(
-        isinstance(key, str) and isinstance(value, str) and _is_header(key) and _is_header(value)
-        for key, value in values.items()
-    ):
-        # The values are secrets as a rule, hence not part of the message.
-        names = list(values) if isinstance(values, Mapping) else type(values).__name__
-        raise _wrong("headers", names, "a mapping of header names to texts without line breaks")
-    return tuple(values.items())
-
-
-def _headers_of_environment() -> tuple[tuple[str, str], ...]:
-    variable = "OTEL_EXPORTER_OTLP_HEADERS"
-    pairs = (_environment(variable) or "").split(",")
-    split = (pair.partition("=") for pair in pairs if "=" in pair)
-    headers = tuple((key.strip(), unquote(value.strip())) for key, _, value in split)
-    wrong = [
-        key for key, value in headers if not _is_header(key) or (value and not _is_header(value))
-    ]
-    if wrong:
-        raise ConfigurationError(
-            f"{variable} is not legal for {wrong[0]!r}: use ASCII texts without line breaks"
-        )
-    return headers
-
-
-def _is_header(text: str) -> bool:
-    return bool(text) and text.isprintable() and text.isascii()
 
 
 def _registry(value: CollectorRegistry | None) -> CollectorRegistry | None:

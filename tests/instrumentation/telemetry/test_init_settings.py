@@ -64,7 +64,7 @@ def test_precedence_of_the_endpoint(
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", refusing_endpoint)
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", f"{refusing_endpoint}/v1/traces")
     monkeypatch.setenv("FUSEBOARD_ENDPOINT", collector.url + "/")
-    monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", "authorization=Bearer%20abc,x-team=sre")
+    monkeypatch.setenv("FUSEBOARD_HEADERS", "authorization=Bearer%20abc,x-team=sre")
     setup.init("x", registry=registry)
     handmade.succeed()
     assert setup.flush(20.0)
