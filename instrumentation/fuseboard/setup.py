@@ -139,7 +139,7 @@ def _start(settings: Settings) -> None:
 
     if _STATE.assembly is not None:
         _close_servers()
-        _STATE.assembly.remove_metrics()
+        _STATE.assembly.retire()
     assembly = Assembly(settings, RUNTIME)
     port = settings.metrics_port
     # What may fail comes first, so that a failed init leaves nothing behind.
@@ -204,7 +204,8 @@ def flush(timeout: float = DEFAULT_TIMEOUT) -> bool:
 def shutdown(timeout: float = DEFAULT_TIMEOUT) -> bool:
     """Send what is left and stop the telemetry; tools go on working.
 
-    Runs by itself at the end of the process.
+    Calls that are still running then count in the metrics when they end, and their spans as
+    lost; calls that begin later are not recorded. Runs by itself at the end of the process.
 
     Args:
         timeout: Seconds to wait at most; what is then unsent is counted and lost.
@@ -225,7 +226,9 @@ def _stop(timeout: float, words: str) -> bool:
         if assembly is None or _STATE.is_stopped:
             return True
         _STATE.is_stopped = True
-        RUNTIME.install(_Silent())
+        from fuseboard.telemetry.afterwards import Afterwards
+
+        RUNTIME.install(Afterwards(assembly.sink))
     return assembly.shutdown(timeout, words)
 
 

@@ -218,7 +218,7 @@ class Assembly:
             return True
         lost = self.pipeline.shutdown(timeout)
         if self._processor is not None:
-            self._processor.switch_off()
+            self._processor.end()
         if lost:
             logger.warning(
                 "%d telemetry records were lost at exit: the collector at %s did not confirm "
@@ -230,6 +230,12 @@ class Assembly:
                 else f"within {words or f'{timeout:g} s'}",
             )
         return not lost
+
+    def retire(self) -> None:
+        """Make way for another ``init``: count nothing more, and take the metrics away."""
+        if self._processor is not None:
+            self._processor.switch_off()
+        self.remove_metrics()
 
     def remove_metrics(self) -> None:
         """Take the metrics off the registry, so that another ``init`` can register its own."""

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Final
 
 from fuseboard.record import CallRecord
+
+ELSEWHERE: Final = object()
+"""Takes the place of a call's span in a process that was forked while the call ran."""
 
 
 class InFlight:
@@ -30,7 +34,9 @@ class InFlight:
         self.calls.pop(id(call), None)
 
     def after_fork(self) -> None:
-        """Forget the parent's calls: they run in the parent."""
+        """Give the parent's calls up: the parent records them, also those that return here."""
+        for call in self.calls.values():
+            call.telemetry = ELSEWHERE
         self.calls = {}
 
     def ages(self) -> Iterator[tuple[CallRecord, float]]:

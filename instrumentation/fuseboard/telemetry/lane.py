@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -196,7 +197,14 @@ class Lane(Generic[Record]):
 
     def abandon(self) -> int:
         """Give up everything that waits; return how many records that were."""
-        lost = self.pending
+        # Taken one by one, for several threads may come here at once, and others still offer.
+        lost = 0
+        with contextlib.suppress(IndexError):
+            while True:
+                self._queue.popleft()
+                lost += 1
+        with contextlib.suppress(IndexError):
+            while True:
+                lost += self._waiting.popleft().records
         self._losses.add(self.signal, Reason.SHUTDOWN, lost)
-        self.reset()
         return lost

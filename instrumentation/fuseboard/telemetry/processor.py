@@ -38,6 +38,10 @@ class PipelineProcessor(SpanProcessor):
                 return
         self._offer(span)
 
+    def end(self) -> None:
+        """Let spans of other instrumentation pass: the pipeline has ended and only counts."""
+        self._own_spans_only = True
+
     def switch_off(self) -> None:
         """Let all further spans pass; a provider cannot forget a processor."""
         self._is_off = True

@@ -24,6 +24,7 @@ from fuseboard.telemetry.attributes import (
 )
 from fuseboard.telemetry.capture import Capture
 from fuseboard.telemetry.heartbeat import LONG_CALL_SECONDS, MAX_LISTED, Pulse, heartbeat_attributes
+from fuseboard.telemetry.in_flight import ELSEWHERE
 from fuseboard.telemetry.logs import EventLog
 from fuseboard.telemetry.losses import Losses, Reason, Signal
 from fuseboard.telemetry.metrics import Metrics
@@ -165,8 +166,10 @@ class OtelTelemetry:
     def attempt_ended(self, call: CallRecord, attempt: AttemptRecord) -> None:
         """Close the attempt; its duration and fault are set."""
         try:
-            self.metrics.attempt_ended(call, attempt)
             open_call = call.telemetry
+            if open_call is ELSEWHERE:
+                return
+            self.metrics.attempt_ended(call, attempt)
             if isinstance(open_call, _OPEN):
                 self._spans.end_attempt(call, open_call, attempt)
         except Exception:
@@ -181,7 +184,7 @@ class OtelTelemetry:
                 self._end_light(call, open_call)
             elif isinstance(open_call, OpenCall):
                 self._end(call, open_call)
-            else:
+            elif open_call is not ELSEWHERE:
                 self.metrics.call_ended(call, None)
         except Exception:
             self._fail(Signal.SPANS, "call_ended")

@@ -345,3 +345,53 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """)
     )
     assert out.strip() == "1"
+
+
+def test_hc_06_a_child_forked_inside_a_tool_leaves_the_call_to_its_parent(
+    run_script: Any, collector: Any
+) -> None:
+    """Both return from the tool, yet it is one call."""
+    finished(
+        run_script(f"""
+import os, fuseboard
+from fuseboard import Policy, Retry
+fuseboard.init("forks", endpoint={collector.url!r})
+
+@fuseboard.tool
+def bare():
+    return os.fork()
+
+@fuseboard.tool(policy=Policy(retry=Retry(attempts=3, wait_initial=0)))
+def retried(pids):
+    pids.append(os.fork() if not pids else pids[0])
+    if pids == [0]:
+        raise ConnectionRefusedError
+    return pids[0]
+
+@fuseboard.tool
+def own():
+    pass
+
+def counted(kind):
+    lines = fuseboard.metrics_text()[0].decode().splitlines()
+    found = [line for line in lines if line.startswith(f"fuseboard_tool_{{kind}}_total")]
+    return sum(float(line.rsplit(" ", 1)[1]) for line in found)
+
+for number, forks in enumerate((bare, lambda: retried([]))):
+    if forks() == 0:
+        assert counted("calls") == counted("attempts") == 0
+        own()
+        assert counted("calls") == counted("attempts") == 1
+        fuseboard.shutdown(10)
+        os._exit(0)
+    assert os.wait()[1] == 0
+    assert counted("calls") == counted("attempts") == number + 1
+""")
+    )
+    names = [span.name for span in collector.spans()]
+    assert sorted(names) == [
+        "execute_tool bare",
+        "execute_tool own",
+        "execute_tool own",
+        "execute_tool retried",
+    ]
