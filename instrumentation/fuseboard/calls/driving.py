@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import copy
-import inspect
 from collections.abc import Callable
 from functools import partial
 from sys import exception
 from typing import Any
 
 from fuseboard.calls.bare import UNFINISHED
+from fuseboard.calls.falling_back import fall_back, fall_back_async
 from fuseboard.calls.first_try import FirstTry
 from fuseboard.calls.guarded import GuardedRun
 from fuseboard.calls.recording import leave
 from fuseboard.calls.registration import Tool
-from fuseboard.policy.config import Fallback, Policy
+from fuseboard.policy.config import Policy
 from fuseboard.policy.timeout import THREADS, OverrunError, await_within
 from fuseboard.runtime import RUNTIME
 
@@ -46,7 +45,7 @@ def guard_sync(tool: Tool, policy: Policy, function: Callable[..., Any]) -> Call
             run = first.hand_over(call, permit, args, kwargs, ambient)
             if run.returned(value):
                 return value
-        return _drive_sync(run, function) if wait(run) else _fall_back(run)
+        return _drive_sync(run, function) if wait(run) else fall_back(run)
 
     return guarded
 
@@ -77,7 +76,7 @@ def guard_async(tool: Tool, policy: Policy, function: Callable[..., Any]) -> Cal
                 return value
         if await async_wait(run):
             return await _drive_async(run, function)
-        return await _fall_back_async(run)
+        return await fall_back_async(run)
 
     return guarded
 
@@ -99,7 +98,7 @@ def _drive_sync(run: GuardedRun, function: Callable[..., Any]) -> Any:
                 return value
         if not wait(run):
             break
-    return _fall_back(run)
+    return fall_back(run)
 
 
 async def _drive_async(run: GuardedRun, function: Callable[..., Any]) -> Any:
@@ -117,7 +116,7 @@ async def _drive_async(run: GuardedRun, function: Callable[..., Any]) -> Any:
                 return value
         if not await async_wait(run):
             break
-    return await _fall_back_async(run)
+    return await fall_back_async(run)
 
 
 def _follow(run: GuardedRun, value: Any) -> Any:
@@ -169,15 +168,6 @@ async def await_limited(run: GuardedRun, awaitable: Any) -> Any:
         raise run.overrun() from late.__cause__
 
 
-def ask(run: GuardedRun, fallback: Fallback) -> Any:
-    """Return what a fallback gives: its static value, or what its function returns."""
-    if fallback.function is not None:
-        return fallback.function(*run.args, **run.kwargs)
-    value = fallback.value
-    # A copy where the caller could change it.
-    return copy.deepcopy(value) if type(value) in (dict, list, set) else value
-
-
 def _run_sync(run: GuardedRun, function: Callable[..., Any]) -> Any:
     limit = run.time_limit
     if limit is None:
@@ -190,37 +180,3 @@ def _run_sync(run: GuardedRun, function: Callable[..., Any]) -> Any:
 
 async def _run_async(run: GuardedRun, function: Callable[..., Any]) -> Any:
     return await await_limited(run, function(*run.args, **run.kwargs))
-
-
-def _fall_back(run: GuardedRun) -> Any:
-    for fallback in run.fallbacks():
-        entered = run.enter()
-        try:
-            value = ask(run, fallback)
-        except BaseException as error:
-            leave(entered)
-            if run.fallback_raised(error):
-                raise
-            continue
-        leave(entered)
-        if run.serves(fallback, value):
-            return value
-    return run.conclude()
-
-
-async def _fall_back_async(run: GuardedRun) -> Any:
-    for fallback in run.fallbacks():
-        entered = run.enter()
-        try:
-            value = ask(run, fallback)
-            if inspect.isawaitable(value):
-                value = await value
-        except BaseException as error:
-            leave(entered)
-            if run.fallback_raised(error):
-                raise
-            continue
-        leave(entered)
-        if run.serves(fallback, value):
-            return value
-    return run.conclude()

@@ -25,6 +25,7 @@ from fuseboard.calls.recording import (
     open_call,
 )
 from fuseboard.calls.registration import Tool
+from fuseboard.calls.substitutes import substitutes
 from fuseboard.classification import (
     EMPTY,
     ResultFinding,
@@ -33,7 +34,6 @@ from fuseboard.classification import (
     judge_result,
 )
 from fuseboard.conventions import (
-    Effects,
     Layer,
     Outcome,
     RetryEnd,
@@ -242,46 +242,35 @@ class GuardedRun:
 
     # --- After the last attempt -----------------------------------------------------------
 
+    @property
+    def fault(self) -> Fault | None:
+        """The fault of the last attempt, or of what refused to make one."""
+        return self._fault
+
     def fallbacks(self) -> Iterator[Fallback]:
         """Yield what may be served instead, in order."""
         fault = self._fault
-        for fallback in self.policy.fallbacks:
-            if fault is not None and self._may_serve(fallback, fault):
-                yield fallback
+        return iter(()) if fault is None else substitutes(self.policy, fault.verdict)
 
-    def serves(self, fallback: Fallback, value: Any) -> bool:
-        """Serve what a fallback gave, unless it is unusable as well."""
-        finding = self._inspect(value)
-        if finding is not None and finding.partial_failures is None:
-            self._note("fallback", "failed")
-            return False
-        call = self.call
-        call.result_source = fallback.source
-        call.confidence = fallback.confidence
-        call.fallback_tool = fallback.name
-        self._note("fallback", "served")
+    def judge(self, error: BaseException) -> Fault | Outcome:
+        """Judge an exception that was raised on behalf of this call."""
+        return judge_raised(self.tool, error, self.args, self.kwargs, self._ambient)
+
+    def inspect(self, value: Any) -> ResultFinding | None:
+        """Return what is wrong with a value by the policy's own measure, or None."""
+        return self._inspect(value)
+
+    def served(self, value: Any, layer: Layer) -> None:
+        """End the call with a value that stands in for the live one."""
         self._record_result(value)
         strategy = self._strategy
         if strategy is RetryStrategy.NONE:
             strategy = RetryStrategy.SWITCH
-        self._end(Outcome.DEGRADED, self._fault, Layer.FALLBACK, strategy)
-        return True
+        self._end(Outcome.DEGRADED, self._fault, layer, strategy)
 
-    def fallback_raised(self, error: BaseException) -> bool:
-        """Take in what a fallback raised.
-
-        Returns:
-            Whether the call has ended: the fallback was cancelled or meant to interrupt.
-        """
-        judged = judge_raised(self.tool, error, self.args, self.kwargs, self._ambient)
-        if isinstance(judged, Outcome):
-            self._end(judged, None, Layer.FALLBACK)
-            return True
-        self._note("fallback", "failed")
-        if issubclass(type(error), Exception):
-            return False
-        self._end(Outcome.ERROR, judged, Layer.FALLBACK)
-        return True
+    def end(self, outcome: Outcome, fault: Fault | None, layer: Layer) -> None:
+        """End the call in a layer around the attempts."""
+        self._end(outcome, fault, layer)
 
     def conclude(self, now: float | None = None) -> Any:
         """End a call for which nothing was served instead.
@@ -453,12 +442,6 @@ class GuardedRun:
         self._layer = _GIVEN_UP_BY.get(plan)
         if plan is GiveUp.BUDGET:
             self._note("budget", "exhausted")
-
-    def _may_serve(self, fallback: Fallback, fault: Fault) -> bool:
-        if fault.verdict.error_class not in fallback.on:
-            return False
-        acts_again = fallback.function is not None and fallback.effects is Effects.UNSAFE
-        return not (acts_again and fault.verdict.ambiguous and not self.policy.may_repeat)
 
     def _note(self, layer: str, action: str) -> None:
         self.call.note(layer, action)

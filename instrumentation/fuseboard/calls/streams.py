@@ -13,7 +13,8 @@ from collections.abc import AsyncGenerator, AsyncIterable, Callable, Generator, 
 from sys import exception
 from typing import Any, NamedTuple
 
-from fuseboard.calls.driving import ask, async_wait, await_limited, wait
+from fuseboard.calls.driving import async_wait, await_limited, wait
+from fuseboard.calls.falling_back import ask, failed, serves
 from fuseboard.calls.guarded import GuardedRun
 from fuseboard.calls.recording import leave
 from fuseboard.calls.registration import Tool
@@ -218,11 +219,11 @@ def _serve(run: GuardedRun) -> _Opening:
             items = iter(value)
         except BaseException as error:
             leave(entered)
-            if run.fallback_raised(error):
+            if failed(run, error):
                 raise
             continue
         leave(entered)
-        if run.serves(fallback, value):
+        if serves(run, fallback, value):
             return _Opening(items, is_live=False)
     return _Opening(None, run.conclude())
 
@@ -237,11 +238,11 @@ async def _serve_async(run: GuardedRun) -> _Opening:
             items = value if isinstance(value, AsyncIterable) else _as_async(iter(value))
         except BaseException as error:
             leave(entered)
-            if run.fallback_raised(error):
+            if failed(run, error):
                 raise
             continue
         leave(entered)
-        if run.serves(fallback, value):
+        if serves(run, fallback, value):
             return _Opening(items, is_live=False)
     return _Opening(None, run.conclude())
 
