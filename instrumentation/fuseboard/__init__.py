@@ -17,6 +17,7 @@ from fuseboard.errors import (
     ConfigurationError,
     FuseboardError,
     InvalidResultError,
+    Problem,
 )
 from fuseboard.policy import Breaker, Fallback, Policy, Retry, Validation
 from fuseboard.record import Verdict
@@ -39,6 +40,7 @@ __all__ = [
     "InvalidResultError",
     "Outcome",
     "Policy",
+    "Problem",
     "ResultSource",
     "Retry",
     "Validation",

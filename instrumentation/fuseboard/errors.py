@@ -2,11 +2,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
 from fuseboard.conventions import ErrorClass
 
 
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing that is wrong with arguments or with an answer; never holds the value itself.
+
+    Attributes:
+        path: Where it is, for example ``items[2].price``; empty for the whole.
+        reason: What is wrong there, in words.
+
+    Since 0.1.
+    """
+
+    path: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.reason}" if self.path else self.reason
+
+
 class FuseboardError(Exception):
-    """Base of every exception that fuseboard raises."""
+    """Base of every exception that fuseboard raises; all of them can be pickled."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Exceptions are unpickled by calling their class with ``args``, which here is the text.
+        return _rebuild, (type(self), self.args), self.__dict__
+
+
+def _rebuild(cls: type[FuseboardError], args: tuple[Any, ...]) -> FuseboardError:
+    # Without __init__, whose arguments are others; the attributes come from the pickled state.
+    error = cls.__new__(cls)
+    error.args = args
+    return error
 
 
 class ConfigurationError(FuseboardError, ValueError):
@@ -80,10 +113,30 @@ class InvalidResultError(FuseboardError):
 
     Attributes:
         tool: Name of the tool.
-        value: What it returned; of a stream without items, its return value.
+        value: What it returned; of a stream without items, its return value. A value that
+            can't be pickled is left out of the pickled error.
+        problems: What is wrong with it, at most ``validation.MAX_PROBLEMS``.
     """
 
-    def __init__(self, tool: str, value: object, problem: str, advice: str) -> None:
+    def __init__(
+        self,
+        tool: str,
+        value: object,
+        problem: str,
+        advice: str,
+        problems: Sequence[Problem] = (),
+    ) -> None:
         super().__init__(f"{tool!r} {problem}, which its policy's validation refuses: {advice}")
         self.tool = tool
         self.value = value
+        self.problems = tuple(problems)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        import pickle  # whoever asks for this has it
+
+        state = dict(self.__dict__)
+        try:
+            pickle.dumps(self.value)
+        except Exception:
+            state["value"] = None
+        return _rebuild, (type(self), self.args), state
