@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from fuseboard.calls.binding import fits
 from fuseboard.calls.registration import Tool
-from fuseboard.classification import BINDING, judge_exception
+from fuseboard.classification import BINDING, ResultFinding, judge_exception
 from fuseboard.classification.inspecting import message_of, qualified_name
 from fuseboard.conventions import ErrorClass, Layer, Outcome, RetryStrategy
 from fuseboard.record import Fault, Verdict
@@ -25,6 +25,23 @@ _LAYERS: Final[Mapping[str, tuple[Layer, tuple[str, str]]]] = {
 _FED_BACK: Final = frozenset({ErrorClass.L1_INPUT, ErrorClass.L5_SEMANTIC})
 
 
+class ReturnedFault(Exception):  # noqa: N818 - never seen by a caller
+    """Carries a value that reports an error in a framework's own form through a policy.
+
+    Raised by an adapter in place of the value, so that retry, breaker and fallback treat it as
+    the failure that it is; the adapter hands the value on if it is all there is in the end.
+
+    Attributes:
+        finding: What is wrong with the value.
+        value: The value.
+    """
+
+    def __init__(self, finding: ResultFinding, value: object) -> None:
+        super().__init__(finding.message)
+        self.finding = finding
+        self.value = value
+
+
 def judge_raised(
     tool: Tool,
     error: BaseException,
@@ -37,6 +54,8 @@ def judge_raised(
     Python raises the same ``TypeError`` for arguments that do not fit and for mistakes in the
     body; only the signature tells them apart.
     """
+    if type(error) is ReturnedFault:
+        return Fault(error.finding.verdict, error.finding.code, error.finding.message)
     if type(error) is TypeError and not fits(tool.signature, args, kwargs):
         return Fault(BINDING, "TypeError", message_of(error))
     return judge_exception(error, RUNTIME.clock.time_ns() / 1e9, ambient)

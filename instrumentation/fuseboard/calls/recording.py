@@ -5,6 +5,7 @@ Nothing here raises. The functions are plain and few because an unguarded tool p
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextvars import Token
 from typing import Any
 
@@ -99,7 +100,7 @@ def _record(
 def _record_looking(
     tool: Tool, args: tuple[Any, ...], kwargs: dict[str, Any], call_id: str | None
 ) -> CallRecord:
-    """Make the record of a call whose region, upstream or arguments have to be looked up."""
+    """Make the record of a call of which more has to be looked up: arguments, region, caller."""
     runtime = RUNTIME
     region, upstream, args_hash, bound = tool.region, tool.info.upstream, None, None
     try:
@@ -117,7 +118,16 @@ def _record_looking(
     call = CallRecord(tool.info, region, upstream, clock.time_ns(), started, args_hash, call_id)
     if runtime.record_arguments:
         call.arguments = bound
+    if tool.describe is not None:
+        _describe(tool.describe, call)
     return call
+
+
+def _describe(describe: Callable[[CallRecord], None], call: CallRecord) -> None:
+    try:
+        describe(call)
+    except Exception as fault:
+        guard.swallow("describing a call of a framework", fault)
 
 
 def open_attempt(call: CallRecord, delay: float = 0.0) -> AttemptRecord:

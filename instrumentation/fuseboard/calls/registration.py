@@ -13,7 +13,7 @@ from fuseboard.calls.binding import Binder, make_binder, signature_of
 from fuseboard.errors import ConfigurationError
 from fuseboard.policy.config import Policy
 from fuseboard.policy.registry import BREAKERS
-from fuseboard.record import ToolInfo
+from fuseboard.record import CallRecord, ToolInfo
 from fuseboard.runtime import RUNTIME
 
 Resolver = Callable[[Mapping[str, object]], str | None]
@@ -30,6 +30,7 @@ class Tool:
 
     __slots__ = (
         "bind",
+        "describe",
         "hashes_arguments",
         "ignored",
         "info",
@@ -71,6 +72,7 @@ class Tool:
             raise ConfigurationError(f"{owner}(hash_arguments={hash_arguments!r}): must be a bool")
         self.hashes_arguments = hash_arguments
         self.looks_at_arguments = bool(self.region_of or self.upstream_of)
+        self.describe: Callable[[CallRecord], None] | None = None
         self.bind: Binder = make_binder(function)
         self.signature: inspect.Signature | None = signature_of(function)
         _check_ignored(owner, self.ignored, self.signature)
@@ -88,6 +90,11 @@ class Tool:
             BREAKERS.declare(self.info.name, breaker)
         if is_registered:
             _register(self.info)
+
+    def describe_calls(self, describe: Callable[[CallRecord], None]) -> None:
+        """Let ``describe`` add what a framework knows to the record of each call at its start."""
+        self.describe = describe
+        self.looks_at_arguments = True
 
     def hash_of(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]

@@ -16,7 +16,7 @@ from fuseboard.policy.config import Policy
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-_MARK: Final = "__fuseboard_tool__"
+MARK: Final = "__fuseboard_tool__"
 _NO_POLICY: Final = Policy()
 
 
@@ -101,13 +101,13 @@ def _make(owner: str, fn: F, options: ToolOptions) -> F:
         raise ConfigurationError(
             f"{owner}({found!r}): must be a function or a method{_advice(owner, found)}"
         )
-    if hasattr(found, _MARK):
+    if hasattr(found, MARK):
         raise ConfigurationError(
             f"{owner}({found!r}): is a tool already; decorated twice, every call would count twice"
         )
     known = Tool(found, owner=owner, **options)
     wrapper = functools.wraps(found)(_choose(known, found))
-    setattr(wrapper, _MARK, known)
+    setattr(wrapper, MARK, known)
     return cast("F", wrapper)
 
 

@@ -1,0 +1,169 @@
+"""LangChain and LangGraph: every run of a ``BaseTool``, and names that no tool has.
+
+A run of a tool has two stages: LangChain checks the arguments, then it calls ``_run`` or
+``_arun``. Policies act on the second, so that they see what the tool itself returned or raised;
+callbacks, and with them other instrumentation, see one run however many attempts there were.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from fuseboard.adapters.installing import Installation, Target
+from fuseboard.adapters.invocation import RUNNING, Invocation
+from fuseboard.adapters.packages import Package, require
+from fuseboard.adapters.running import FrameworkCalls, Policies, checked, is_own_tool
+from fuseboard.classification import ResultFinding
+from fuseboard.classification.inspecting import names_of
+from fuseboard.classification.verdicts import semantic_fault
+
+PACKAGE: Final = Package("langchain-core", extra="langchain", oldest="1.0", below="2")
+
+_OWNER: Final = "instrument_langchain"
+_CALLS: Final = FrameworkCalls(_OWNER)
+_INSTALLATION: Final = Installation(_OWNER)
+_MESSAGE: Final = "langchain_core.messages.tool.ToolMessage"
+_RETURNED_ERROR: Final = semantic_fault("tool_message_error")
+
+
+def instrument_langchain(policy: Policies = None) -> None:
+    """Record every tool call that LangChain or LangGraph makes, and guard it by policy.
+
+    A second call changes the policies and wraps nothing again.
+
+    Args:
+        policy: One policy for all tools, or a mapping of tools' names to policies.
+
+    Raises:
+        ConfigurationError: If langchain-core is missing or too old, or the policy is wrong.
+
+    Since 0.1.
+    """
+    require(_OWNER, PACKAGE)
+    _CALLS.configure(policy)
+    _INSTALLATION.install(_targets())
+
+
+def uninstrument_langchain() -> None:
+    """Let LangChain run its tools as before.
+
+    Since 0.1.
+    """
+    _INSTALLATION.remove()
+
+
+def _targets() -> list[Target]:
+    base = "langchain_core.tools.base"
+    found = [Target(base, "BaseTool.run", _run), Target(base, "BaseTool.arun", _arun)]
+    try:
+        import langgraph.prebuilt.tool_node  # noqa: F401
+    except ImportError:
+        return found  # LangChain's tools without an agent
+    node = "langgraph.prebuilt.tool_node"
+    return [*found, Target(node, "ToolNode._validate_tool_call", _validate)]
+
+
+# --- The run of a tool, as a framework asks for it --------------------------------------------
+
+
+def _run(original: Any, tool: Any, tool_input: Any, *args: Any, **kwargs: Any) -> Any:
+    if _CALLS.is_recorded(tool.name):
+        return original(tool, tool_input, *args, **kwargs)
+    _meet(type(tool))
+    with _CALLS.offer(_invocation(tool, tool_input, kwargs)) as offer:
+        output = original(tool, tool_input, *args, **kwargs)
+        _note_refusal(offer.invocation, output)
+        return output
+
+
+async def _arun(original: Any, tool: Any, tool_input: Any, *args: Any, **kwargs: Any) -> Any:
+    if _CALLS.is_recorded(tool.name):
+        return await original(tool, tool_input, *args, **kwargs)
+    _meet(type(tool))
+    with _CALLS.offer(_invocation(tool, tool_input, kwargs)) as offer:
+        output = await original(tool, tool_input, *args, **kwargs)
+        _note_refusal(offer.invocation, output)
+        return output
+
+
+def _invocation(tool: Any, tool_input: Any, options: dict[str, Any]) -> Invocation:
+    config = options.get("config") or {}
+    metadata = config.get("metadata") or {}
+    return Invocation(
+        tool.name,
+        _arguments(tool, tool_input),
+        call_id=options.get("tool_call_id"),
+        session=(config.get("configurable") or {}).get("thread_id") or metadata.get("thread_id"),
+        agent=metadata.get("lc_agent_name"),
+    )
+
+
+def _arguments(tool: Any, tool_input: Any) -> dict[str, Any]:
+    """Return what the model said, without state, store and runtime that LangGraph adds."""
+    if not isinstance(tool_input, dict):
+        return {"input": tool_input}
+    try:
+        schema = tool.get_input_schema()
+        added = set(schema.model_fields) - set(tool.args)
+    except Exception:
+        added = set()  # a schema of plain JSON, or of pydantic 1: nothing to tell them apart by
+    added |= set(getattr(tool, "_injected_args_keys", ()))
+    return {key: value for key, value in tool_input.items() if key not in added}
+
+
+def _note_refusal(invocation: Invocation, output: Any) -> None:
+    """Record arguments that ``handle_validation_error`` turned into words for the model."""
+    if not invocation.is_claimed:
+        content = getattr(output, "content", output)
+        _CALLS.refuse_returned(invocation, str(content))
+
+
+def _validate(original: Any, node: Any, call: Any) -> Any:
+    answer = original(node, call)
+    if answer is not None:
+        _CALLS.refuse_unknown(
+            Invocation(str(call["name"]), call.get("args"), call_id=call.get("id"))
+        )
+    return answer
+
+
+# --- The tool itself --------------------------------------------------------------------------
+
+
+def _meet(cls: type) -> None:
+    """Wrap the methods in which a class of tools does its work."""
+    for name, replacement in (("_run", _work), ("_arun", _work_async)):
+        for base in cls.__mro__:
+            if name in vars(base):
+                if base.__name__ != "BaseTool":  # its _arun calls _run, its _run nothing
+                    _INSTALLATION.add(base, name, replacement)
+                break
+
+
+def _work(original: Any, tool: Any, *args: Any, **kwargs: Any) -> Any:
+    invocation = RUNNING.get()
+    if invocation is None or invocation.is_claimed or _records_itself(tool, original):
+        return original(tool, *args, **kwargs)
+    return _CALLS.run(invocation, lambda: checked(original(tool, *args, **kwargs), _finding))
+
+
+async def _work_async(original: Any, tool: Any, *args: Any, **kwargs: Any) -> Any:
+    invocation = RUNNING.get()
+    if invocation is None or invocation.is_claimed or _records_itself(tool, original):
+        return await original(tool, *args, **kwargs)
+
+    async def proceed() -> Any:
+        return checked(await original(tool, *args, **kwargs), _finding)
+
+    return await _CALLS.run_async(invocation, proceed)
+
+
+def _records_itself(tool: Any, method: Any) -> bool:
+    return is_own_tool(method, getattr(tool, "func", None), getattr(tool, "coroutine", None))
+
+
+def _finding(value: Any) -> ResultFinding | None:
+    """Find the error in a message that a tool wrote itself."""
+    if _MESSAGE in names_of(type(value)) and value.status == "error":
+        return ResultFinding(_RETURNED_ERROR, "tool_error", str(value.content))
+    return None

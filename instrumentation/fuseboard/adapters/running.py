@@ -1,0 +1,310 @@
+"""Run a framework's tool calls as fuseboard's, under policies given by the tools' names."""
+
+from __future__ import annotations
+
+import inspect
+import threading
+from collections.abc import Awaitable, Callable, Mapping
+from contextvars import Token
+from dataclasses import replace
+from types import TracebackType
+from typing import Any, Final, Self
+
+from fuseboard import guard
+from fuseboard.adapters.invocation import RUNNING, Invocation, claim, describe
+from fuseboard.calls.bare import observe_async, observe_sync
+from fuseboard.calls.current import CURRENT, LaterAttempt
+from fuseboard.calls.driving import guard_async, guard_sync
+from fuseboard.calls.judging import ReturnedFault, answer_to, judge_raised
+from fuseboard.calls.recording import close_call, open_call
+from fuseboard.calls.registration import MAX_NAME, Tool
+from fuseboard.calls.wrapping import MARK
+from fuseboard.classification import BINDING, ResultFinding, judge_result
+from fuseboard.classification.verdicts import input_fault
+from fuseboard.conventions import OTHER_LABEL, ErrorClass, Outcome
+from fuseboard.errors import ConfigurationError
+from fuseboard.forking import after_fork_in_child
+from fuseboard.policy.config import Policy
+from fuseboard.record import Fault
+from fuseboard.runtime import RUNTIME
+
+Policies = Policy | Mapping[str, Policy] | None
+"""One policy for every tool, or one for each name; tools without one are only observed."""
+
+MAX_TOOLS: Final = 500
+"""Tools of one framework that become label values; as many as the metrics let in."""
+
+UNKNOWN_TOOL: Final = input_fault("unknown_tool_matcher")
+"""The verdict on a call of a tool that does not exist."""
+
+_REFUSALS: Final = (ValueError, TypeError, LookupError)
+
+
+class FrameworkCalls:
+    """The tool calls of one framework.
+
+    Args:
+        owner: The installing function, for messages.
+    """
+
+    def __init__(self, owner: str) -> None:
+        self._owner = owner
+        self._policies: Mapping[str, Policy] = {}
+        self._default: Policy | None = None
+        self._tools: dict[tuple[str, str | None], _Runner] = {}
+        self._unknown = Tool(_any, name=OTHER_LABEL, owner=owner, is_registered=False)
+        self._unknown.describe_calls(describe)
+        self.renew_lock()
+        after_fork_in_child(self.renew_lock)
+
+    def renew_lock(self) -> None:
+        """Make a new lock, as a forked child must."""
+        self._lock = threading.RLock()
+
+    def configure(self, policy: Policies) -> None:
+        """Take over new policies, for calls from now on.
+
+        Raises:
+            ConfigurationError: If it is neither a policy nor a mapping of names to policies.
+        """
+        default, policies = _split(self._owner, policy)
+        with self._lock:
+            self._default, self._policies = default, policies
+            self._tools.clear()
+
+    def is_recorded(self, tool: str) -> bool:
+        """Tell whether a call of this tool is being recorded here, but not by this framework.
+
+        Then it is one call seen twice: an MCP tool behind a LangChain tool, or a function that
+        is decorated with ``fuseboard.tool`` and passes the call on. A framework that meets
+        itself is a tool that calls itself.
+        """
+        current = CURRENT.get()
+        call = current.call if isinstance(current, LaterAttempt) else current
+        if call is None or call.outcome is not None or call.tool.name != tool:
+            return False
+        running = RUNNING.get()
+        return running is None or running.owner is not self
+
+    def offer(self, invocation: Invocation) -> _Offer:
+        """Return a context in which the tool is expected to be run, or refused.
+
+        For frameworks that check a call before they run the tool: an exception that comes
+        before :meth:`run` ends a call of its own, without an attempt.
+        """
+        invocation.owner = self
+        return _Offer(self, invocation)
+
+    def run(self, invocation: Invocation, proceed: Callable[[], Any]) -> Any:
+        """Run a tool as a call.
+
+        Args:
+            invocation: The call, as the framework asks for it.
+            proceed: Runs the tool; once per attempt. It may raise
+                :class:`~fuseboard.calls.judging.ReturnedFault`.
+
+        Returns:
+            What the tool returned, or what its policy serves instead.
+        """
+        runner = self._begin(invocation, proceed)
+        token = RUNNING.set(invocation)
+        try:
+            return runner.run_sync(**invocation.arguments)
+        except ReturnedFault as returned:
+            return returned.value
+        finally:
+            _reset(token)
+
+    async def run_async(self, invocation: Invocation, proceed: Callable[[], Awaitable[Any]]) -> Any:
+        """Do the same for an async tool, in the caller's task."""
+        runner = self._begin(invocation, proceed)
+        token = RUNNING.set(invocation)
+        try:
+            return await runner.run_async(**invocation.arguments)
+        except ReturnedFault as returned:
+            return returned.value
+        finally:
+            _reset(token)
+
+    def refuse(self, invocation: Invocation, error: BaseException) -> None:
+        """Record a call that the framework refused before the tool ran."""
+        tool = self._runner_of(invocation).tool
+        judged = judge_raised(tool, error, (), {}, None)
+        if isinstance(judged, Fault) and isinstance(error, _REFUSALS):
+            is_known = judged.verdict.error_class is ErrorClass.L1_INPUT
+            # A ValueError of the framework's is a word on the arguments, no defect of a tool.
+            judged.verdict = judged.verdict if is_known else BINDING
+        self._record(tool, invocation, judged)
+
+    def refuse_returned(self, invocation: Invocation, message: str) -> None:
+        """Record a call whose arguments the framework refused with a message for the model."""
+        fault = Fault(BINDING, "invalid_arguments", message)
+        self._record(self._runner_of(invocation).tool, invocation, fault)
+
+    def refuse_unknown(self, invocation: Invocation) -> None:
+        """Record a call of a tool that the framework does not have.
+
+        The model invents such names without end, so they stay out of labels, of the span's
+        name and of the store's list of tools; the message has the name.
+        """
+        fault = Fault(UNKNOWN_TOOL, "unknown_tool", f"there is no tool named {invocation.tool!r}")
+        self._record(self._unknown, invocation, fault)
+
+    def _record(self, tool: Tool, invocation: Invocation, judged: Fault | Outcome) -> None:
+        invocation.is_claimed = True
+        token = RUNNING.set(invocation)
+        try:
+            call = open_call(tool, (), invocation.arguments)
+        finally:
+            _reset(token)
+        now = RUNTIME.clock.monotonic()
+        if isinstance(judged, Outcome):
+            close_call(call, now, judged)
+        else:
+            close_call(call, now, Outcome.ERROR, judged, strategy=answer_to(judged))
+
+    def _begin(self, invocation: Invocation, proceed: Callable[[], Any]) -> _Runner:
+        invocation.owner = self
+        invocation.proceed = proceed
+        invocation.is_claimed = True
+        return self._runner_of(invocation)
+
+    def _runner_of(self, invocation: Invocation) -> _Runner:
+        key = (invocation.tool[:MAX_NAME], invocation.upstream)
+        found = self._tools.get(key)
+        return found if found is not None else self._make_runner(*key)
+
+    def _make_runner(self, name: str, upstream: str | None) -> _Runner:
+        with self._lock:
+            may_register = len(self._tools) < MAX_TOOLS
+            policy = self._policies.get(name, self._default)
+            tool = Tool(
+                _any,
+                name=name if name.strip() else OTHER_LABEL,
+                policy=policy,
+                upstream=upstream,
+                owner=self._owner,
+                is_registered=may_register,
+            )
+            tool.describe_calls(describe)
+            made = _Runner(tool)
+            if may_register:
+                self._tools[name, upstream] = made
+            return made
+
+
+class _Runner:
+    """A tool of a framework, and how to run it."""
+
+    __slots__ = ("run_async", "run_sync", "tool")
+
+    def __init__(self, tool: Tool) -> None:
+        self.tool = tool
+        policy = tool.policy
+        if policy is None:
+            self.run_sync = observe_sync(tool, _proceed)
+            self.run_async = observe_async(tool, _proceed_async)
+        else:
+            self.run_sync = guard_sync(tool, _for_sync(policy), _proceed)
+            self.run_async = guard_async(tool, policy, _proceed_async)
+
+
+class _Offer:
+    """The time in which a framework checks a call and then runs the tool, or refuses it."""
+
+    __slots__ = ("_calls", "_token", "invocation")
+
+    def __init__(self, calls: FrameworkCalls, invocation: Invocation) -> None:
+        self._calls = calls
+        self.invocation = invocation
+
+    def __enter__(self) -> Self:
+        self._token = RUNNING.set(self.invocation)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        _reset(self._token)
+        if error is not None and not self.invocation.is_claimed:
+            self._calls.refuse(self.invocation, error)
+
+
+def is_own_tool(*functions: object) -> bool:
+    """Tell whether one of a tool's functions is decorated with ``fuseboard.tool``.
+
+    Such a tool records its calls itself, under its own policy. It learns here to take over what
+    the framework knows of them.
+    """
+    for function in functions:
+        tool = getattr(function, MARK, None)
+        if isinstance(tool, Tool):
+            if tool.describe is None:
+                tool.describe_calls(claim)
+            return True
+    return False
+
+
+def checked(value: Any, finding: Callable[[Any], ResultFinding | None]) -> Any:
+    """Return a value, unless it reports an error in the framework's own form.
+
+    Args:
+        value: What the framework's tool returned.
+        finding: Says what is wrong with it, or None; may add words to what is found anyway.
+
+    Raises:
+        ReturnedFault: If it reports an error.
+    """
+    try:
+        found = judge_result(value, RUNTIME.clock.time_ns() / 1e9) or finding(value)
+        if found is not None and found.partial_failures is None and not found.message:
+            found = finding(value) or found
+    except Exception as fault:
+        guard.swallow("reading a framework's result", fault)
+        return value
+    if found is None or found.partial_failures is not None:
+        return value
+    raise ReturnedFault(found, value)
+
+
+def _proceed(**_: Any) -> Any:
+    invocation = RUNNING.get()
+    return invocation.proceed() if invocation is not None else None
+
+
+async def _proceed_async(**_: Any) -> Any:
+    invocation = RUNNING.get()
+    return await invocation.proceed() if invocation is not None else None
+
+
+def _for_sync(policy: Policy) -> Policy:
+    """Return a policy without the fallbacks that only an async tool can await."""
+    able = tuple(one for one in policy.fallbacks if not inspect.iscoroutinefunction(one.function))
+    return policy if len(able) == len(policy.fallbacks) else replace(policy, fallback=able)
+
+
+def _any(**arguments: Any) -> None:
+    """Stand for a tool whose arguments are given by name."""
+
+
+def _reset(token: Token[Invocation | None]) -> None:
+    try:  # noqa: SIM105 - as elsewhere, without a generator context
+        RUNNING.reset(token)
+    except ValueError:
+        pass  # ended in another context, which keeps its own value
+
+
+def _split(owner: str, policy: object) -> tuple[Policy | None, Mapping[str, Policy]]:
+    if policy is None or isinstance(policy, Policy):
+        return policy, {}
+    if isinstance(policy, Mapping) and all(
+        isinstance(name, str) and isinstance(one, Policy) for name, one in policy.items()
+    ):
+        return None, dict(policy)
+    raise ConfigurationError(
+        f"{owner}(policy={policy!r}): must be a fuseboard.Policy, or a mapping of tools' names "
+        "to policies"
+    )
