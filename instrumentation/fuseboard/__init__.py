@@ -17,9 +17,10 @@ from fuseboard.errors import (
     ConfigurationError,
     FuseboardError,
     InvalidResultError,
+    LimitExceededError,
     Problem,
 )
-from fuseboard.policy import Breaker, Fallback, Policy, Retry, Validation
+from fuseboard.policy import Breaker, Fallback, Limit, Policy, Retry, Validation
 from fuseboard.record import Verdict
 from fuseboard.setup import flush, init, metrics_text, serve_metrics, shutdown
 
@@ -38,6 +39,8 @@ __all__ = [
     "Fallback",
     "FuseboardError",
     "InvalidResultError",
+    "Limit",
+    "LimitExceededError",
     "Outcome",
     "Policy",
     "Problem",

@@ -108,6 +108,24 @@ class AbandonedThreadsError(CallRejectedError):
         self.limit = limit
 
 
+class LimitExceededError(CallRejectedError):
+    """A limit of ours had no place for the call, even after waiting.
+
+    Attributes:
+        retry_after: Seconds until the limit's rate admits another attempt; None where that
+            depends on when running calls end.
+    """
+
+    def __init__(self, tool: str, waited: float, retry_after: float | None) -> None:
+        waiting = f"after a wait of {waited:.2g} s " if waited > 0 else ""
+        if retry_after is None:
+            why = "too many calls of it run and wait already"
+        else:
+            why = f"too many of its calls begin; its next turn is in {retry_after:.2g} s"
+        super().__init__(f"{tool!r} was not called: its limit is reached {waiting}({why})")
+        self.retry_after = retry_after
+
+
 class InvalidResultError(FuseboardError):
     """Validation refused what a tool returned, and nothing was served instead.
 

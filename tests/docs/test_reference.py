@@ -132,7 +132,13 @@ def test_every_environment_variable_is_documented() -> None:
 
 @pytest.mark.parametrize(
     "cls",
-    [fuseboard.Policy, fuseboard.Retry, fuseboard.Breaker, fuseboard.Validation],
+    [
+        fuseboard.Policy,
+        fuseboard.Retry,
+        fuseboard.Breaker,
+        fuseboard.Limit,
+        fuseboard.Validation,
+    ],
     ids=lambda cls: cls.__name__,
 )
 def test_every_setting_of_a_policy_is_documented_with_its_default(cls: type) -> None:

@@ -12,6 +12,7 @@ import pytest
 from fuseboard import guard
 from fuseboard.calls import manual
 from fuseboard.classification.user import forget_classifiers
+from fuseboard.policy.limiters import LIMITERS
 from fuseboard.policy.registry import BREAKERS
 from fuseboard.record import BreakerStatus, BreakerTransition, CallRecord, ToolInfo
 from fuseboard.runtime import RUNTIME
@@ -128,6 +129,7 @@ def telemetry() -> Iterator[RecordingTelemetry]:
     previous = RUNTIME.telemetry
     recording = RecordingTelemetry()
     BREAKERS.clear()
+    LIMITERS.clear()
     guard.forget_faults()
     RUNTIME.telemetry = recording
     try:
@@ -135,6 +137,7 @@ def telemetry() -> Iterator[RecordingTelemetry]:
     finally:
         RUNTIME.telemetry = previous
         BREAKERS.clear()
+        LIMITERS.clear()
         forget_classifiers()
         faults = guard.fault_counts()
         guard.forget_faults()

@@ -25,6 +25,7 @@ MAKERS: dict[str, Callable[[], errors.FuseboardError]] = {
     "BudgetExhaustedError": lambda: errors.BudgetExhaustedError("search", 20.0),
     "AttemptTimeoutError": lambda: errors.AttemptTimeoutError("search", 5.0),
     "AbandonedThreadsError": lambda: errors.AbandonedThreadsError("search", 32),
+    "LimitExceededError": lambda: errors.LimitExceededError("search", 1.0, 0.5),
     "InvalidResultError": lambda: errors.InvalidResultError(
         "search", {"a": 1}, "returned", "advice", [Problem("a", "is no text")]
     ),

@@ -11,6 +11,7 @@ from fuseboard.calls.bare import UNFINISHED
 from fuseboard.calls.falling_back import fall_back, fall_back_async
 from fuseboard.calls.first_try import FirstTry
 from fuseboard.calls.guarded import GuardedRun
+from fuseboard.calls.queueing import admit, async_admit
 from fuseboard.calls.recording import leave
 from fuseboard.calls.registration import Tool
 from fuseboard.policy.config import Policy
@@ -82,7 +83,7 @@ def guard_async(tool: Tool, policy: Policy, function: Callable[..., Any]) -> Cal
 
 
 def _drive_sync(run: GuardedRun, function: Callable[..., Any]) -> Any:
-    while run.admits():
+    while admit(run):
         entered = run.enter()
         try:
             value = _run_sync(run, function)
@@ -102,7 +103,7 @@ def _drive_sync(run: GuardedRun, function: Callable[..., Any]) -> Any:
 
 
 async def _drive_async(run: GuardedRun, function: Callable[..., Any]) -> Any:
-    while run.admits():
+    while await async_admit(run):
         entered = run.enter()
         try:
             value = await _run_async(run, function)
@@ -173,7 +174,7 @@ def _run_sync(run: GuardedRun, function: Callable[..., Any]) -> Any:
     if limit is None:
         return function(*run.args, **run.kwargs)
     try:
-        return THREADS.run(partial(function, *run.args, **run.kwargs), limit)
+        return THREADS.run(partial(function, *run.args, **run.kwargs), limit, run.leave_behind)
     except OverrunError:
         raise run.overrun() from None
 

@@ -31,11 +31,12 @@ class FirstTry:
         self.tool = tool
         self.policy = policy
         self._non_empty = policy.validation is not None and policy.validation.non_empty
-        # Limits of time need a worker thread or a timer; keys and breakers that depend on the
-        # arguments need those first.
+        # Limits of time need a worker thread or a timer, others may have to wait; keys and
+        # breakers that depend on the arguments need those first.
         self._is_possible = not (
             policy.timeout is not None
             or policy.budget is not None
+            or policy.limit is not None
             or policy.idempotency_key is not None
             or tool.looks_at_arguments
         )

@@ -2,7 +2,7 @@
 
 A driver (:mod:`fuseboard.calls.driving`, :mod:`fuseboard.calls.streams`) goes round:
 
-    while run.admits():            # budget, breaker; opens the attempt
+    while admit(run):              # budget, breaker, limit; opens the attempt
         ... run the tool ...
         run.raised(error)          # or run.returned(value); True: the call has ended
         ... wait run.delay, or give up ...
@@ -46,10 +46,12 @@ from fuseboard.errors import (
     CircuitOpenError,
     FuseboardError,
     InvalidResultError,
+    LimitExceededError,
 )
 from fuseboard.policy.admission import Admission
-from fuseboard.policy.breaker import Permit
+from fuseboard.policy.breaker import Permit, Rejection
 from fuseboard.policy.config import Fallback, Policy
+from fuseboard.policy.limiter import Place, PlaceState
 from fuseboard.policy.retry import GiveUp, Wait, plan_retry
 from fuseboard.policy.timeout import THREADS
 from fuseboard.record import AttemptRecord, CallRecord, Fault, Verdict
@@ -73,6 +75,7 @@ class GuardedRun:
     Attributes:
         call: Its record.
         delay: Seconds to wait before the next attempt; None if there is none.
+        queued: What an attempt waits with that its limit does not admit at once.
     """
 
     __slots__ = (
@@ -94,6 +97,7 @@ class GuardedRun:
         "delay",
         "kwargs",
         "policy",
+        "queued",
         "tool",
     )
 
@@ -129,11 +133,12 @@ class GuardedRun:
         self.kwargs = kwargs
         self.call = call if call is not None else open_call(tool, args, kwargs)
         self.delay: float | None = 0.0
+        self.queued: Place | None = None
         self._ambient = ambient
         self._uses_threads = uses_threads and (
             policy.timeout is not None or policy.budget is not None
         )
-        self._admission = Admission(self.call, policy.breaker, permit)
+        self._admission = Admission(self.call, policy, permit)
         self._attempt = attempt
         self._fault: Fault | None = None
         self._error: BaseException | None = None
@@ -150,12 +155,29 @@ class GuardedRun:
     # --- An attempt -----------------------------------------------------------------------
 
     def admits(self) -> bool:
-        """Open the next attempt, or say that none may be made."""
-        refusal = self._refusal()
+        """Open the next attempt, or say that none may be made, or not yet (see ``queued``)."""
+        return self._begins(self._refusal() or self._enter_limit(), self.delay or 0.0)
+
+    def has_queued(self, seconds: float) -> bool:
+        """Open the attempt that has waited so long for its limit, or say that none may be made."""
+        place, self.queued = self.queued, None
+        refusal = self._refuse_for_time()
+        if refusal is None and place is not None and place.state is PlaceState.REFUSED:
+            refusal = self._refuse_for_limit(place, seconds)
+        return self._begins(
+            refusal or self._refuse_for_breaker(self._admission.ask_again()),
+            (self.delay or 0.0) + seconds,
+        )
+
+    def _begins(self, refusal: FuseboardError | None, delay: float) -> bool:
         if refusal is not None:
+            self._admission.withdraw()
             self._refuse(refusal)
+        if refusal is not None or self.queued is not None:
             return False
-        self._attempt = open_attempt(self.call, self.delay or 0.0)
+        if self._admission.place is not None:
+            self._admission.place.has_begun = True
+        self._attempt = open_attempt(self.call, delay)
         self._set_time_limit()
         return True
 
@@ -174,6 +196,10 @@ class GuardedRun:
         if self._cut_by_budget:
             return BudgetExhaustedError(name, self.policy.budget or 0.0)
         return AttemptTimeoutError(name, self._time_limit or 0.0)
+
+    def leave_behind(self) -> Callable[[], None] | None:
+        """Leave the attempt's place at the limit to a thread that did not end in time."""
+        return self._admission.leave_place_behind()
 
     def raised(self, error: BaseException, *, is_last: bool = False) -> bool:
         """Take in what an attempt raised.
@@ -232,13 +258,13 @@ class GuardedRun:
         """Note a wait between attempts, seconds."""
         self.call.backoff_seconds += seconds
 
-    def interrupted(self, error: BaseException) -> None:
-        """End a call that was cancelled between attempts."""
+    def interrupted(self, error: BaseException, layer: Layer = Layer.RETRY) -> None:
+        """End a call that was cancelled before an attempt, in a wait of ``layer``."""
         now = RUNTIME.clock.monotonic()
         judged = judge_raised(self.tool, error, self.args, self.kwargs, self._ambient)
         outcome = judged if isinstance(judged, Outcome) else Outcome.ERROR
         fault = None if isinstance(judged, Outcome) else judged
-        self._end(outcome, fault, Layer.RETRY, now=now)
+        self._end(outcome, fault, layer, now=now)
 
     # --- After the last attempt -----------------------------------------------------------
 
@@ -347,24 +373,56 @@ class GuardedRun:
     def _elapsed(self) -> float:
         return RUNTIME.clock.monotonic() - self.call.started
 
+    def _time_left(self) -> float | None:
+        budget = self.policy.budget
+        return None if budget is None else budget - self._elapsed()
+
     def _refusal(self) -> FuseboardError | None:
-        name, budget = self.call.tool.name, self.policy.budget
-        if budget is not None and self._elapsed() >= budget:
-            self._layer = Layer.BUDGET
-            self._note("budget", "exhausted")
-            return BudgetExhaustedError(name, budget)
+        refusal = self._refuse_for_time()
+        if refusal is not None:
+            return refusal
         if self._uses_threads and THREADS.is_full():
             self._layer = Layer.LIMIT
             self._note("limit", "rejected")
-            return AbandonedThreadsError(name, THREADS.limit)
-        rejection = self._admission.ask()
+            return AbandonedThreadsError(self.call.tool.name, THREADS.limit)
+        return self._refuse_for_breaker(self._admission.ask())
+
+    def _refuse_for_time(self) -> FuseboardError | None:
+        left = self._time_left()
+        if left is None or left > 0:
+            return None
+        self._layer = Layer.BUDGET
+        self._note("budget", "exhausted")
+        return BudgetExhaustedError(self.call.tool.name, self.policy.budget or 0.0)
+
+    def _refuse_for_breaker(self, rejection: Rejection | None) -> FuseboardError | None:
         if rejection is None:
             return None
         self._layer = Layer.BREAKER
         self._note("breaker", "rejected")
         return CircuitOpenError(
-            name, self._admission.name, rejection.retry_after, rejection.error_class
+            self.call.tool.name,
+            self._admission.name,
+            rejection.retry_after,
+            rejection.error_class,
         )
+
+    def _enter_limit(self) -> FuseboardError | None:
+        """Ask the limit for a place, which may have to be waited for."""
+        place = self._admission.enter_limit(self._time_left())
+        if place is None:
+            return None
+        if place.must_wait:
+            self.queued = place
+            self._note("limit", "queued")
+        elif place.state is PlaceState.REFUSED:
+            return self._refuse_for_limit(place, 0.0)
+        return None
+
+    def _refuse_for_limit(self, place: Place, waited: float) -> FuseboardError:
+        self._layer = Layer.LIMIT
+        self._note("limit", "rejected")
+        return LimitExceededError(self.call.tool.name, waited, place.retry_after)
 
     def _refuse(self, refusal: FuseboardError) -> None:
         self.delay = None

@@ -131,11 +131,16 @@ def _describe(describe: Callable[[CallRecord], None], call: CallRecord) -> None:
 
 
 def open_attempt(call: CallRecord, delay: float = 0.0) -> AttemptRecord:
-    """Add an attempt to a call and tell the telemetry; the first begins with the call."""
+    """Add an attempt to a call and tell the telemetry; the first begins with the call.
+
+    Args:
+        call: The call.
+        delay: Seconds that were waited for it.
+    """
     runtime = RUNTIME
     number = len(call.attempts) + 1
-    if number == 1:
-        attempt = AttemptRecord(1, delay, call.started_unix_ns, call.started)
+    if number == 1 and not delay:
+        attempt = AttemptRecord(1, 0.0, call.started_unix_ns, call.started)
     else:
         clock = runtime.clock
         attempt = AttemptRecord(number, delay, clock.time_ns(), clock.monotonic())

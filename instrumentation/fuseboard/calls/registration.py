@@ -12,6 +12,7 @@ from fuseboard.arguments import hash_arguments
 from fuseboard.calls.binding import Binder, make_binder, signature_of
 from fuseboard.errors import ConfigurationError
 from fuseboard.policy.config import Policy
+from fuseboard.policy.limiters import LIMITERS
 from fuseboard.policy.registry import BREAKERS
 from fuseboard.record import CallRecord, ToolInfo
 from fuseboard.runtime import RUNTIME
@@ -88,6 +89,8 @@ class Tool:
         )
         if breaker is not None:
             BREAKERS.declare(self.info.name, breaker)
+        if self.policy is not None and self.policy.limit is not None:
+            LIMITERS.declare(self.info.name, self.policy.limit)
         if is_registered:
             _register(self.info)
 

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from fuseboard.calls.driving import async_wait, await_limited, wait
 from fuseboard.calls.falling_back import ask, failed, serves
 from fuseboard.calls.guarded import GuardedRun
+from fuseboard.calls.queueing import admit, async_admit
 from fuseboard.calls.recording import leave
 from fuseboard.calls.registration import Tool
 from fuseboard.policy.config import Policy
@@ -167,7 +168,7 @@ def _close(run: GuardedRun, stream: Any) -> None:
 
 def _open(run: GuardedRun, function: Callable[..., Any]) -> _Opening:
     """Start the tool's generator, again if the policy says so, up to its first item."""
-    while run.admits():
+    while admit(run):
         entered = run.enter()
         try:
             stream = function(*run.args, **run.kwargs)
@@ -189,7 +190,7 @@ def _open(run: GuardedRun, function: Callable[..., Any]) -> _Opening:
 
 
 async def _open_async(run: GuardedRun, function: Callable[..., Any]) -> _Opening:
-    while run.admits():
+    while await async_admit(run):
         entered = run.enter()
         try:
             stream = function(*run.args, **run.kwargs)

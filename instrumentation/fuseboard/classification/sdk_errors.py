@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final
 
 from fuseboard.classification.http import as_status, judge_status
@@ -23,6 +24,7 @@ from fuseboard.errors import (
     BudgetExhaustedError,
     CircuitOpenError,
     InvalidResultError,
+    LimitExceededError,
 )
 from fuseboard.record import Verdict
 
@@ -31,6 +33,7 @@ BUDGET: Final = persistent_fault("budget_exhausted", ambiguous=True, origin=Orig
 THREADS: Final = transient_fault(
     "abandoned_threads_limit", ambiguous=False, origin=Origin.ORCHESTRATION
 )
+LIMIT: Final = transient_fault("limit_exceeded", ambiguous=False, origin=Origin.ORCHESTRATION)
 ATTEMPT_TIMEOUT: Final = transient_fault("attempt_timeout", ambiguous=True)
 
 _LOCKED: Final = transient_fault("lock_wait_matcher", ambiguous=False)
@@ -90,6 +93,8 @@ def classify_own(error: BaseException) -> Verdict | None:
         return BUDGET
     if issubclass(cls, InvalidResultError):
         return EMPTY
+    if issubclass(cls, LimitExceededError):
+        return replace(LIMIT, retry_after=_seconds(probe(error, "retry_after")))
     return THREADS if issubclass(cls, AbandonedThreadsError) else None
 
 
@@ -116,8 +121,12 @@ def _judge_open_circuit(error: BaseException) -> Verdict:
         CIRCUIT_OPEN,
         False,
         origin=Origin.ORCHESTRATION,
-        retry_after=retry_after if isinstance(retry_after, float) else None,
+        retry_after=_seconds(retry_after),
     )
+
+
+def _seconds(found: object) -> float | None:
+    return found if isinstance(found, float) else None
 
 
 def _judge_mcp(error: BaseException) -> Verdict | None:

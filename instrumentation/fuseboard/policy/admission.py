@@ -1,10 +1,14 @@
-"""A call before its breaker: asks for permits and gives each back on every path."""
+"""A call before its breaker and its limit: what it gets of them goes back on every path."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from fuseboard.conventions import ErrorClass, Origin, Outcome
 from fuseboard.policy.breaker import BreakerKey, CircuitBreaker, Permit, Rejection
-from fuseboard.policy.config import Breaker
+from fuseboard.policy.config import Breaker, Policy
+from fuseboard.policy.limiter import Limiter, Place
+from fuseboard.policy.limiters import LIMITERS
 from fuseboard.policy.registry import BREAKERS
 from fuseboard.record import CallRecord, Fault
 from fuseboard.runtime import RUNTIME
@@ -13,26 +17,33 @@ _COUNTED = frozenset({ErrorClass.L3_TRANSIENT, ErrorClass.L4_PERSISTENT, ErrorCl
 
 
 class Admission:
-    """The dealings of one call with its breaker; without a breaker it always admits."""
+    """The dealings of one call with its breaker and its limiter; without them it always admits.
 
-    __slots__ = ("_breaker", "_call", "_permit")
+    Attributes:
+        place: The place at the limiter, from asking for it until it goes back.
+    """
 
-    def __init__(
-        self, call: CallRecord, config: Breaker | None, permit: Permit | None = None
-    ) -> None:
-        """Find the breaker of the call's tool, region and upstream.
+    __slots__ = ("_breaker", "_call", "_limiter", "_permit", "place")
+
+    def __init__(self, call: CallRecord, policy: Policy, permit: Permit | None = None) -> None:
+        """Find the breaker and the limiter of the call's tool, region and upstream.
 
         Args:
             call: The call.
-            config: The breaker's thresholds, if there is one.
-            permit: The permit that the running attempt holds already.
+            policy: The policy with their settings.
+            permit: The breaker's permit that the running attempt holds already.
         """
         self._call = call
         self._permit = permit
         self._breaker: CircuitBreaker | None = None
-        if config is not None:
+        self._limiter: Limiter | None = None
+        self.place: Place | None = None
+        if policy.breaker is not None or policy.limit is not None:
             key = BreakerKey(call.tool.name, call.region or RUNTIME.region, call.upstream)
-            self._breaker = BREAKERS.get(key, config)
+            if policy.breaker is not None:
+                self._breaker = BREAKERS.get(key, policy.breaker)
+            if policy.limit is not None:
+                self._limiter = LIMITERS.get(key, policy.limit)
 
     @property
     def name(self) -> str:
@@ -52,6 +63,45 @@ class Admission:
         self._permit = answer
         return None
 
+    def ask_again(self) -> Rejection | None:
+        """Ask once more after a wait, in which the breaker may have left the permit's state."""
+        breaker, permit = self._breaker, self._permit
+        if breaker is None or permit is None or breaker.is_current(permit):
+            return None
+        self._permit = None
+        return self.ask()
+
+    def enter_limit(self, longest: float | None) -> Place | None:
+        """Ask the limiter for a place; return None where there is no limiter.
+
+        Args:
+            longest: Seconds that the call can wait at most, or None.
+        """
+        if self._limiter is not None:
+            self.place = self._limiter.enter(longest)
+        return self.place
+
+    def leave_limit(self) -> None:
+        """Give the place at the limiter back, if there is one."""
+        place, self.place = self.place, None
+        if place is not None:
+            place.give_back()
+
+    def leave_place_behind(self) -> Callable[[], None] | None:
+        """Leave the place to what still runs; return what gives it back at its end."""
+        place, self.place = self.place, None
+        return None if place is None else place.give_back
+
+    def withdraw(self) -> None:
+        """Give back what was got for an attempt that is not made after all."""
+        self.leave_limit()
+        breaker = self._breaker
+        if breaker is None:
+            return
+        # The permit of a whole call that has made attempts waits for their judgement.
+        if breaker.config.scope == "attempt" or not self._call.attempts:
+            self._settle(None, False)
+
     def seconds_closed(self) -> float:
         """Return for how long every further attempt will surely be rejected, seconds."""
         if self._breaker is None or self._permit is not None:
@@ -59,17 +109,19 @@ class Admission:
         return self._breaker.seconds_closed_to_all()
 
     def attempt_ended(self, fault: Fault | None, *, counts: bool) -> None:
-        """Settle the permit of an attempt.
+        """Settle what an attempt holds.
 
         Args:
             fault: Why it failed, or None.
             counts: False for an attempt that says nothing: cancelled, left, interrupted.
         """
+        self.leave_limit()
         if self._breaker is not None and self._breaker.config.scope == "attempt":
             self._settle(fault, counts)
 
     def call_ended(self, outcome: Outcome, fault: Fault | None) -> None:
         """Settle what is still out: the permit of a whole call, or of an attempt cut off."""
+        self.leave_limit()
         if self._permit is None or self._breaker is None:
             return
         is_judged = outcome in (Outcome.OK, Outcome.PARTIAL, Outcome.DEGRADED, Outcome.ERROR)

@@ -119,6 +119,10 @@ class CircuitBreaker:
         permit = self._closed_permit
         return permit if self._state is BreakerState.CLOSED else None
 
+    def is_current(self, permit: Permit) -> bool:
+        """Tell whether the breaker is still in the state in which it gave a permit."""
+        return permit.generation == self._generation
+
     def status(self) -> BreakerStatus:
         """Return the present state for heartbeats and gauges."""
         with self._lock:

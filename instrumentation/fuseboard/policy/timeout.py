@@ -15,6 +15,10 @@ from fuseboard.runtime import RUNTIME
 MAX_ABANDONED_THREADS: Final = 32
 
 
+LeaveBehind = Callable[[], Callable[[], None] | None]
+"""Called when a thread is left behind; returns what to call when it ends, if anything."""
+
+
 class OverrunError(Exception):
     """The attempt took too long; the caller of this module puts it into the right words."""
 
@@ -38,10 +42,12 @@ async def await_within(seconds: float, awaitable: Awaitable[Any]) -> Any:
 class _Job:
     """A function on its way through a worker thread."""
 
-    __slots__ = ("_function", "done", "error", "is_abandoned", "value")
+    __slots__ = ("_function", "at_end", "done", "error", "is_abandoned", "value", "when_left")
 
-    def __init__(self, function: Callable[[], Any]) -> None:
+    def __init__(self, function: Callable[[], Any], when_left: LeaveBehind | None) -> None:
         self._function = function
+        self.when_left = when_left
+        self.at_end: Callable[[], None] | None = None
         self.done = threading.Event()
         self.value: Any = None
         self.error: BaseException | None = None
@@ -79,13 +85,20 @@ class WorkerThreads:
         self._lock = threading.Lock()
         self._abandoned = 0
 
-    def run(self, function: Callable[[], Any], seconds: float) -> Any:
+    def run(
+        self, function: Callable[[], Any], seconds: float, when_left: LeaveBehind | None = None
+    ) -> Any:
         """Run a function in a thread of its own, with a copy of the context variables.
+
+        Args:
+            function: What to run.
+            seconds: How long it may take.
+            when_left: Told if the thread is left behind.
 
         Raises:
             OverrunError: If it took longer than ``seconds``; its late result is dropped.
         """
-        job = _Job(function)
+        job = _Job(function, when_left)
         context = contextvars.copy_context()
         thread = threading.Thread(
             target=context.run, args=(self._work, job), name="fuseboard-attempt", daemon=True
@@ -116,6 +129,8 @@ class WorkerThreads:
             job.done.set()
             if job.is_abandoned:
                 self._abandoned -= 1
+        if job.at_end is not None:
+            job.at_end()
 
     def _abandon(self, job: _Job) -> bool:
         with self._lock:
@@ -123,6 +138,8 @@ class WorkerThreads:
                 return False
             job.is_abandoned = True
             self._abandoned += 1
+            if job.when_left is not None:
+                job.at_end = job.when_left()
             return True
 
 

@@ -2,8 +2,9 @@
 
 from fuseboard.policy.config.breaker import Breaker
 from fuseboard.policy.config.fallback import Fallback
+from fuseboard.policy.config.limit import Limit
 from fuseboard.policy.config.policy import Policy
 from fuseboard.policy.config.retry import Retry
 from fuseboard.policy.config.validation import Validation
 
-__all__ = ["Breaker", "Fallback", "Policy", "Retry", "Validation"]
+__all__ = ["Breaker", "Fallback", "Limit", "Policy", "Retry", "Validation"]

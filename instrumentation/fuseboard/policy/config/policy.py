@@ -12,6 +12,7 @@ from fuseboard.errors import ConfigurationError
 from fuseboard.policy.config.breaker import Breaker
 from fuseboard.policy.config.checks import check_positive, set_enum
 from fuseboard.policy.config.fallback import Fallback
+from fuseboard.policy.config.limit import Limit
 from fuseboard.policy.config.retry import Retry
 from fuseboard.policy.config.validation import Validation
 
@@ -20,11 +21,12 @@ from fuseboard.policy.config.validation import Validation
 class Policy:
     """How calls of a tool are guarded; what is not given does not act.
 
-    Outermost first: fallback, total budget, retry, breaker, attempt timeout, validation.
+    Outermost first: fallback, total budget, retry, breaker, limit, attempt timeout, validation.
 
     Attributes:
         retry: When to try again.
         breaker: When to stop calling.
+        limit: How many attempts run at once, and how often one begins.
         timeout: Seconds for one attempt. An async tool is cancelled in its own task. A sync
             tool runs in a worker thread with a copy of the caller's context variables; Python
             can't stop a thread, so on a time-out it is left behind and its late result is
@@ -45,6 +47,7 @@ class Policy:
 
     retry: Retry | None = None
     breaker: Breaker | None = None
+    limit: Limit | None = None
     timeout: float | None = None
     budget: float | None = None
     fallback: tuple[Fallback, ...] | Fallback | Callable[..., Any] = ()
@@ -53,7 +56,8 @@ class Policy:
     idempotency_key: Callable[[Mapping[str, object]], str] | None = None
 
     def __post_init__(self) -> None:
-        for name, cls in (("retry", Retry), ("breaker", Breaker), ("validation", Validation)):
+        parts = {"retry": Retry, "breaker": Breaker, "limit": Limit, "validation": Validation}
+        for name, cls in parts.items():
             value = getattr(self, name)
             if value is not None and not isinstance(value, cls):
                 raise ConfigurationError(
