@@ -7,8 +7,8 @@ Wrappers and policies write these records and know nothing of OpenTelemetry or P
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
 
 from fuseboard.conventions import (
     AttemptResult,
@@ -112,6 +112,7 @@ class ToolInfo:
         regions: Regions declared for this tool; empty means the process's own.
         upstream: The declared upstream, if it is fixed.
         has_breaker: Whether a circuit breaker guards it.
+        hash_of: Hashes the arguments of a call, given as ``(args, kwargs)``; never raises.
     """
 
     name: str
@@ -119,6 +120,18 @@ class ToolInfo:
     regions: tuple[str, ...] = ()
     upstream: str | None = None
     has_breaker: bool = False
+    hash_of: Callable[[tuple[Any, ...], dict[str, Any]], str | None] | None = field(
+        default=None, compare=False, repr=False
+    )
+
+
+class _Attempts:
+    """Makes a call's list of attempts when somebody first looks at it; most calls need none."""
+
+    def __get__(self, call: CallRecord, owner: type[CallRecord]) -> list[AttemptRecord]:
+        call.is_plain = False
+        call.attempts = attempts = call.first_attempts()
+        return attempts
 
 
 class CallRecord:
@@ -139,7 +152,16 @@ class CallRecord:
             happened.
         result: The returned value, only where recording it was asked for.
         telemetry: Private to the telemetry: the call's open span and context.
+        attempts: What was tried, in order.
+        is_plain: Whether a call that succeeds has nothing on its record but its arguments'
+            hash, its names, its ids and its breaker's state. Whoever notes more sets it to False.
     """
+
+    if TYPE_CHECKING:
+        attempts: list[AttemptRecord]
+    else:
+        attempts = _Attempts()
+    is_plain = True
 
     agent: str | None = None
     session: str | None = None
@@ -167,7 +189,9 @@ class CallRecord:
     telemetry: object = None
 
     _hash: str | None = None
-    _hash_later: Callable[[], str | None] | None = None
+    unhashed_args: tuple[Any, ...] = ()
+    unhashed_kwargs: dict[str, Any] | None = None
+    """The arguments whose hash nobody has asked for yet; None where it is known, or not wanted."""
 
     def __init__(
         self,
@@ -176,7 +200,7 @@ class CallRecord:
         upstream: str | None,
         started_unix_ns: int,
         started: float,
-        args_hash: str | Callable[[], str | None] | None = None,
+        args_hash: str | None = None,
         call_id: str | None = None,
     ) -> None:
         """Begin a record.
@@ -187,7 +211,7 @@ class CallRecord:
             upstream: What it talks to.
             started_unix_ns: Wall time, nanoseconds since the epoch.
             started: Monotonic seconds.
-            args_hash: The hash of the arguments, or what makes it when somebody asks.
+            args_hash: The hash of the arguments.
             call_id: The model's id of the call.
         """
         self.tool = tool
@@ -196,25 +220,41 @@ class CallRecord:
         self.started_unix_ns = started_unix_ns
         self.started = started
         self.call_id = call_id
-        self.attempts: list[AttemptRecord] = []
-        if isinstance(args_hash, str):
-            self._hash = args_hash
-        else:
-            self._hash_later = args_hash
+        self._hash = args_hash
+
+    def first_attempts(self) -> list[AttemptRecord]:
+        """Return the attempts that a call begins with: none."""
+        return []
+
+    def hash_later(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Keep arguments that cannot change, for whoever asks for their hash."""
+        self.unhashed_args = args
+        self.unhashed_kwargs = kwargs
 
     @property
     def args_hash(self) -> str | None:
         """The hash of the arguments, if they are hashed."""
-        later = self._hash_later
-        if later is not None:
+        kwargs, make = self.unhashed_kwargs, self.tool.hash_of
+        if kwargs is not None and make is not None:
             # Two threads may both get here, and find the same.
-            self._hash = later()
-            self._hash_later = None
+            self._hash = make(self.unhashed_args, kwargs)
+            self.unhashed_kwargs = None
         return self._hash
 
     def note(self, layer: str, action: str) -> None:
         """Remember what a layer did."""
+        self.is_plain = False
         self.layer_actions = (*self.layer_actions, (layer, action))
+
+
+class BegunCall(CallRecord):
+    """A call whose first attempt began with it."""
+
+    def first_attempts(self) -> list[AttemptRecord]:
+        """Return the attempt that began with the call, and so far went as the call did."""
+        attempt = AttemptRecord(1, 0.0, self.started_unix_ns, self.started)
+        attempt.duration = self.duration
+        return [attempt]
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,7 @@ def observe_sync(tool: Tool, function: Callable[..., Any]) -> Callable[..., Any]
             from fuseboard.calls.adopted import adopt  # rare, and it needs all of the policies
 
             return adopt(tool, call, call.attempts[0], value, args, kwargs, ambient)
-        end_returned(call, call.attempts[0], value)
+        end_returned(call, value)
         return value
 
     return observed
@@ -55,7 +55,7 @@ def observe_async(tool: Tool, function: Callable[..., Any]) -> Callable[..., Any
             end_raised(tool, call, call.attempts[0], error, args, kwargs, ambient)
             raise
         leave(entered)
-        end_returned(call, call.attempts[0], value)
+        end_returned(call, value)
         return value
 
     return observed
@@ -80,12 +80,13 @@ def end_raised(
         _end_failed(call, now, judged)
 
 
-def end_returned(call: CallRecord, attempt: AttemptRecord, value: object) -> None:
+def end_returned(call: CallRecord, value: object) -> None:
     """End a call whose only attempt returned."""
     runtime = RUNTIME
     now = runtime.clock.monotonic()
     finding = judge_result(value, call.started_unix_ns / 1e9)
     if runtime.record_results:
+        call.is_plain = False
         call.result = value
     if finding is None:
         succeed(call, now)
@@ -94,7 +95,7 @@ def end_returned(call: CallRecord, attempt: AttemptRecord, value: object) -> Non
     if finding.partial_failures is None:
         _end_failed(call, now, fault)
         return
-    close_attempt(call, attempt, now, None)
+    close_attempt(call, call.attempts[0], now, None)
     call.partial_failures = finding.partial_failures
     _note_action(call, fault)
     close_call(call, now, Outcome.PARTIAL, fault, layer_of(fault.verdict), answer_to(fault))

@@ -82,6 +82,7 @@ class FirstTry:
         if permit is not _FREE and self._breaker is not None:
             self._breaker.succeed_while_closed(permit, now)
         if runtime.record_results:
+            call.is_plain = False
             call.result = value
         succeed(call, now)
         return True

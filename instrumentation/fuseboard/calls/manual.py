@@ -133,7 +133,7 @@ class call:  # noqa: N801 - reads as a function: with fuseboard.call("search") a
             return
         leave(entered)
         if error is None:
-            end_returned(record, attempt, self._result)
+            end_returned(record, self._result)
         else:
             end_raised(self._tool, record, attempt, error, (), self._args, self._ambient)
         self._ambient = None

@@ -19,7 +19,7 @@ from fuseboard.conventions import (
     ResultSource,
     RetryStrategy,
 )
-from fuseboard.record import AttemptRecord, CallRecord, Fault
+from fuseboard.record import AttemptRecord, BegunCall, CallRecord, Fault
 from fuseboard.runtime import RUNTIME
 
 Entered = tuple[object, Token[CallRecord | LaterAttempt | None]]
@@ -36,7 +36,7 @@ def open_call(
         kwargs: Keyword arguments of the call.
         call_id: The model's id of the call, if it is known.
     """
-    call = _record(tool, args, kwargs, call_id)
+    call = _record(CallRecord, tool, args, kwargs, call_id)
     try:
         RUNTIME.telemetry.call_started(call)
     except Exception as fault:
@@ -46,8 +46,7 @@ def open_call(
 
 def begin(tool: Tool, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[CallRecord, Entered]:
     """Open a call and its first attempt and make it current: all that a bare tool needs."""
-    call = _record(tool, args, kwargs, None)
-    call.attempts.append(AttemptRecord(1, 0.0, call.started_unix_ns, call.started))
+    call = _record(BegunCall, tool, args, kwargs, None)
     token: object = None
     try:
         token = RUNTIME.telemetry.begin(call)
@@ -58,10 +57,15 @@ def begin(tool: Tool, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Ca
 
 def succeed(call: CallRecord, now: float) -> None:
     """End a call whose only attempt succeeded, at a monotonic time."""
-    call.attempts[0].duration = call.duration = now - call.started
+    call.duration = now - call.started
+    if not call.is_plain:
+        call.attempts[0].duration = call.duration
     call.result_source = ResultSource.LIVE
     call.outcome = Outcome.OK
-    _finish(call)
+    try:
+        RUNTIME.telemetry.finish(call)
+    except Exception as own:
+        guard.swallow("reporting the end of a call", own)
 
 
 def fail(call: CallRecord, now: float, fault: Fault, layer: Layer, strategy: RetryStrategy) -> None:
@@ -72,10 +76,6 @@ def fail(call: CallRecord, now: float, fault: Fault, layer: Layer, strategy: Ret
     call.layer = layer
     call.retry_strategy = strategy
     call.outcome = Outcome.ERROR
-    _finish(call)
-
-
-def _finish(call: CallRecord) -> None:
     try:
         RUNTIME.telemetry.finish(call)
     except Exception as own:
@@ -83,22 +83,35 @@ def _finish(call: CallRecord) -> None:
 
 
 def _record(
-    tool: Tool, args: tuple[Any, ...], kwargs: dict[str, Any], call_id: str | None
+    kind: type[CallRecord],
+    tool: Tool,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    call_id: str | None,
 ) -> CallRecord:
     runtime = RUNTIME
-    clock = runtime.clock
     if tool.looks_at_arguments or runtime.record_arguments:
-        return _record_looking(tool, args, kwargs, call_id)
+        return _record_looking(kind, tool, args, kwargs, call_id)
+    args_hash, hashes_later = None, False
+    if tool.hashes_arguments:
+        hashes_later = tool.can_hash_later(args, kwargs)
+        if not hashes_later:
+            args_hash = tool.info.hash_of(args, kwargs) if tool.info.hash_of else None
     info = tool.info
-    args_hash = tool.hash_of(args, kwargs) if tool.hashes_arguments else None
+    clock = runtime.clock
     started = clock.monotonic()
-    return CallRecord(
-        info, tool.region, info.upstream, clock.time_ns(), started, args_hash, call_id
-    )
+    call = kind(info, tool.region, info.upstream, clock.time_ns(), started, args_hash, call_id)
+    if hashes_later:
+        call.hash_later(args, kwargs)
+    return call
 
 
 def _record_looking(
-    tool: Tool, args: tuple[Any, ...], kwargs: dict[str, Any], call_id: str | None
+    kind: type[CallRecord],
+    tool: Tool,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    call_id: str | None,
 ) -> CallRecord:
     """Make the record of a call of which more has to be looked up: arguments, region, caller."""
     runtime = RUNTIME
@@ -115,8 +128,9 @@ def _record_looking(
         guard.swallow("looking at the arguments of a call", fault)
     clock = runtime.clock
     started = clock.monotonic()
-    call = CallRecord(tool.info, region, upstream, clock.time_ns(), started, args_hash, call_id)
+    call = kind(tool.info, region, upstream, clock.time_ns(), started, args_hash, call_id)
     if runtime.record_arguments:
+        call.is_plain = False
         call.arguments = bound
     if tool.describe is not None:
         _describe(tool.describe, call)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Collection, Mapping
-from functools import partial
 from typing import Any, Final
 
 from fuseboard import guard
@@ -86,6 +85,7 @@ class Tool:
             regions=tuple(check_names(owner, "regions", regions)) or _just(self.region),
             upstream=fixed_upstream,
             has_breaker=breaker is not None,
+            hash_of=self._hash if hash_arguments else None,
         )
         if breaker is not None:
             BREAKERS.declare(self.info.name, breaker)
@@ -99,18 +99,16 @@ class Tool:
         self.describe = describe
         self.looks_at_arguments = True
 
-    def hash_of(
-        self, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> str | Callable[[], str | None] | None:
-        """Return the hash of a call's arguments, or what makes it when somebody asks.
+    def can_hash_later(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+        """Tell whether the arguments are small values that cannot change.
 
-        Small values that cannot change are hashed later, on another thread; all else at once.
+        Those are hashed when somebody asks, on another thread; all else at once.
         """
         for value in (*args, *kwargs.values()) if args else kwargs.values():
             kind = type(value)
             if not (len(value) <= _SHORT if kind is str else kind in _FIXED):
-                return self._hash(args, kwargs)
-        return partial(self._hash, args, kwargs)
+                return False
+        return True
 
     def _hash(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | None:
         try:

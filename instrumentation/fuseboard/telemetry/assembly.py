@@ -181,6 +181,7 @@ class Assembly:
         ):
             scope = InstrumentationScope(c.SCOPE_NAME, self._version)
             self._source = ToolSpanSource(own, tracer, scope, parts, pipeline.offer_span)
+            self._encoder.restore = self._source.restore
         return SpanWriter(tracer, parts, self._source)
 
     def start(self) -> None:

@@ -9,7 +9,8 @@ when they are read.
 from __future__ import annotations
 
 import threading
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -33,6 +34,8 @@ from fuseboard.telemetry.families import (
 )
 
 _BOUNDS: Final = c.DURATION_BUCKETS
+_UNCOUNTED: Final = 512
+"""Most successes that wait to be sorted into buckets, all at once."""
 _LE: Final = (*(repr(bound) for bound in _BOUNDS), "+Inf")
 
 
@@ -105,6 +108,7 @@ class Cell:
         self._lock = threading.RLock()
         self.exemplar_due = 0.0
         """When the next trace may be shown, monotonic seconds."""
+        self._successes: deque[float] = deque()
         self._plain = {error_class: Buckets() for error_class in _PLAIN}
         self._seconds = {CALL_SECONDS: Buckets(), ATTEMPT_SECONDS: Buckets()}
         self._exemplars: dict[int, Exemplar] = {}
@@ -112,6 +116,30 @@ class Cell:
         self._counts: dict[Family, Counts] = {
             family: dict.fromkeys(series, 0.0) for family, series in ZERO_SERIES.items()
         }
+
+    def count_success(self, seconds: float) -> None:
+        """Count a call whose only attempt succeeded and took as long as the call did.
+
+        No lock is taken but for every so many of them: appending is atomic.
+        """
+        successes = self._successes
+        successes.append(seconds)
+        if len(successes) >= _UNCOUNTED:
+            self._count_successes()
+
+    def _count_successes(self) -> None:
+        successes = self._successes
+        with self._lock:
+            # The lock is held, so only the garbage collector can come between, and bring more.
+            found = sorted([successes.popleft() for _ in range(len(successes))])
+            buckets = self._plain[c.NO_ERROR]
+            counted = 0
+            for index, bound in enumerate(_BOUNDS):
+                below = bisect_right(found, bound, counted)
+                buckets.counts[index] += below - counted
+                counted = below
+            buckets.counts[-1] += len(found) - counted
+            buckets.sum += sum(found)
 
     def count_plain(self, error_class: str, seconds: float) -> None:
         """Count a call that made one attempt, which took as long and ended as the call did.
@@ -157,6 +185,7 @@ class Cell:
 
     def read(self) -> Reading:
         """Return all counts as of one moment."""
+        self._count_successes()
         with self._lock:
             counts = {family: dict(series) for family, series in self._counts.items()}
             seconds = dict(self._seconds)

@@ -19,6 +19,7 @@ from opentelemetry.trace import SpanContext, Status
 from opentelemetry.util.types import Attributes
 
 from fuseboard.telemetry.logs import FinishedLog, encode_logs
+from fuseboard.telemetry.plain_calls import PlainCall
 from fuseboard.telemetry.redaction import valid
 from fuseboard.telemetry.tool_span import ToolSpan, ToolSpanPieces
 from fuseboard.telemetry.wire import resource_spans
@@ -35,7 +36,7 @@ Record = TypeVar("Record")
 Shared = TypeVar("Shared")
 
 
-FinishedSpan = ReadableSpan | ToolSpan
+FinishedSpan = ReadableSpan | ToolSpan | PlainCall
 
 
 class _Group(Protocol):
@@ -48,10 +49,12 @@ class Encoder:
     Attributes:
         identity: Resource attributes of this process. They are the last word, so that spans
             (of whichever provider), log events and heartbeats name the process alike.
+        restore: Makes the span of a plain call, once there is a fast path.
     """
 
     def __init__(self, identity: Mapping[str, str]) -> None:
         self.identity = dict(identity)
+        self.restore: Callable[[PlainCall], ToolSpan] = _cannot_restore
         # Few and long-lived, hence cleaned once; the originals are kept so that ids stay theirs.
         self._clean: dict[int, tuple[object, object]] = {}
         self._pieces = ToolSpanPieces()
@@ -63,9 +66,14 @@ class Encoder:
         Returns:
             The request's gzipped body, and how many spans could not be encoded.
         """
-        light = [span for span in spans if type(span) is ToolSpan]
+        restore = self.restore
+        light = [
+            restore(span) if isinstance(span, tuple) else span
+            for span in spans
+            if not isinstance(span, ReadableSpan)
+        ]
         if len(light) < len(spans):
-            others = [self._clean_span(s) for s in spans if not isinstance(s, ToolSpan)]
+            others = [self._clean_span(span) for span in spans if isinstance(span, ReadableSpan)]
             body, lost = self._encode(others, self._span_request)
         else:
             body, lost = b"", 0
@@ -153,6 +161,10 @@ class Encoder:
                 KeyValue(key=key, value=AnyValue(string_value=value))
                 for key, value in self.identity.items()
             )
+
+
+def _cannot_restore(plain: PlainCall) -> ToolSpan:
+    raise LookupError(f"a plain call of {plain[0]!r} without a fast path")
 
 
 def _alone(record: Record, request: Callable[[Sequence[Record]], bytes]) -> bytes:

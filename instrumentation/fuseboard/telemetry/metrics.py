@@ -191,6 +191,17 @@ class Metrics(Collector):
         if call.started + seconds >= cell.exemplar_due or seconds >= SLOW_SECONDS:
             self._exemplify(cell, call, seconds, trace_id)
 
+    def succeeded(self, call: CallRecord, trace_id: int) -> None:
+        """Count a sampled plain call that succeeded."""
+        key = (call.tool.name, call.region)
+        cell = self._by_call.get(key)
+        if cell is None:
+            cell = self._look_up(*key)
+        seconds = call.duration
+        cell.count_success(seconds)
+        if call.started + seconds >= cell.exemplar_due or seconds >= SLOW_SECONDS:
+            self._exemplify(cell, call, seconds, trace_id)
+
     def _exemplify(
         self, cell: AnyCell, call: CallRecord, seconds: float, trace_id: int | None
     ) -> None:

@@ -82,6 +82,10 @@ class SharedCell:
     def _counter(self, family: Family, labels: Labels) -> Counter:
         return self._families.counters[family].labels(*self._labels, *labels)
 
+    def count_success(self, seconds: float) -> None:
+        """Count a call whose only attempt succeeded."""
+        self.count_plain(c.NO_ERROR, seconds)
+
     def count_plain(self, error_class: str, seconds: float) -> None:
         """Count a call that made one attempt; see :meth:`Cell.count_plain`."""
         for family, labels in plain_labels(error_class).items():

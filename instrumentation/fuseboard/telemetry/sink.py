@@ -78,6 +78,7 @@ class OtelTelemetry:
         self.identity = identity
         self.when_alive: Callable[[], None] = _nothing
         self._spans = spans
+        self._source = spans.source
         self._events = events
         self._losses = losses
         self._clock = clock
@@ -125,6 +126,7 @@ class OtelTelemetry:
         """Make a tool's metric series exist at zero."""
         try:
             self.metrics.tool_registered(tool)
+            self._spans.tool_registered(tool)
         except Exception:
             self._fail(Signal.SPANS, "tool_registered")
 
@@ -213,6 +215,11 @@ class OtelTelemetry:
             if not self._is_alive:
                 self._come_alive()
             self.metrics.in_flight.calls[id(call)] = call
+            source = self._source
+            if source is not None and source.is_open:
+                token = source.begin(call)
+                if token is not None:
+                    return token
             return self._spans.begin(call)
         except Exception:
             self._fail(Signal.SPANS, "begin")
@@ -228,7 +235,12 @@ class OtelTelemetry:
         try:
             metrics = self.metrics
             metrics.in_flight.calls.pop(id(call), None)
-            metrics.finished(call, span.trace_id)
+            if call.is_plain and call.fault is None:
+                metrics.succeeded(call, span.trace_id)
+                if span.source.end_plain(call, span):
+                    return
+            else:
+                metrics.finished(call, span.trace_id)
             if call.arguments is not None or call.result is not None:
                 span.captured = self._capture.attributes(call)
             self._spans.end(call, span)

@@ -19,7 +19,7 @@ from opentelemetry.trace import (
     set_span_in_context,
 )
 
-from fuseboard.record import AttemptRecord, CallRecord, Fault
+from fuseboard.record import AttemptRecord, CallRecord, Fault, ToolInfo
 from fuseboard.telemetry.attributes import (
     FAILED,
     ToolParts,
@@ -27,9 +27,8 @@ from fuseboard.telemetry.attributes import (
     end_attributes,
 )
 from fuseboard.telemetry.redaction import redact
-from fuseboard.telemetry.tool_span import ToolSpan, ToolSpanSource
+from fuseboard.telemetry.tool_span import NANOSECONDS, ToolSpan, ToolSpanSource
 
-_NANOSECONDS: Final = 1_000_000_000
 _IDS: Final = RandomIdGenerator()
 
 
@@ -60,6 +59,7 @@ class SpanWriter:
 
     Attributes:
         parts: What is fixed about tools.
+        source: The fast path, if there is one.
 
     Args:
         tracer: Makes the spans that the fast path cannot make.
@@ -72,24 +72,24 @@ class SpanWriter:
     ) -> None:
         self._tracer = tracer
         self.parts = parts
-        self._source = source
+        self.source = source
 
     def start(self, call: CallRecord) -> OpenCall | ToolSpan:
         """Open the span of a call as a child of the current span."""
-        source = self._source
+        source = self.source
         if source is not None and source.is_open:
             span = source.start(call, get_current())
             if span is not None:
                 return span
         return self._start_sdk(call)
 
+    def tool_registered(self, tool: ToolInfo) -> None:
+        """Let the plain calls of a tool take the shortest way."""
+        if self.source is not None:
+            self.source.tools.add(tool)
+
     def begin(self, call: CallRecord) -> object:
-        """Open the span of a call and make it current; return what :func:`leave` needs."""
-        source = self._source
-        if source is not None and source.is_open:
-            token = source.begin(call)
-            if token is not None:
-                return token
+        """Let the SDK open the span of a call and make it current; return what ``leave`` needs."""
         open_call = call.telemetry = self._start_sdk(call)
         return enter(open_call)
 
@@ -108,9 +108,9 @@ class SpanWriter:
 
     def end(self, call: CallRecord, open_call: OpenCall | ToolSpan) -> None:
         """Close the span of a call."""
-        if open_call.attempt_spans == 0 and call.attempts and call.outcome in FAILED:
+        if call.outcome in FAILED and open_call.attempt_spans == 0 and call.attempts:
             self._write_attempt(call, open_call, call.attempts[0])
-        end_ns = call.started_unix_ns + int(call.duration * _NANOSECONDS)
+        end_ns = call.started_unix_ns + int(call.duration * NANOSECONDS)
         span: Span | None
         if type(open_call) is OpenCall:
             span = open_call.span
@@ -169,7 +169,7 @@ class SpanWriter:
         )
 
     def _finish_attempt(self, call: CallRecord, span: Span, attempt: AttemptRecord) -> None:
-        end_ns = attempt.started_unix_ns + int(attempt.duration * _NANOSECONDS)
+        end_ns = attempt.started_unix_ns + int(attempt.duration * NANOSECONDS)
         if type(span) is ToolSpan:
             full = _end_light(span, end_ns)
             if full is None:

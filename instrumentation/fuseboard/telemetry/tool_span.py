@@ -42,12 +42,14 @@ from fuseboard.telemetry.attributes import (
     attempt_attributes,
     end_attributes,
 )
+from fuseboard.telemetry.plain_calls import PlainCall, PlainTools, flatten, unflatten
 from fuseboard.telemetry.redaction import redact
 from fuseboard.telemetry.wire import HAS_IS_REMOTE, IS_REMOTE, SpanPieces
 
 if TYPE_CHECKING:
     from opentelemetry.util import types
 
+NANOSECONDS: Final = 1_000_000_000
 _ROOT: Final = int(TraceFlags.SAMPLED | TraceFlags.RANDOM_TRACE_ID)
 _SAMPLED: Final = int(TraceFlags.SAMPLED)
 _RANDOM: Final = int(TraceFlags.RANDOM_TRACE_ID)
@@ -225,13 +227,14 @@ class ToolSpanSource:
 
     Attributes:
         is_open: Whether the fast path may be taken.
+        tools: The tools whose plain calls are queued as tuples.
 
     Args:
         provider: The provider that ``fuseboard.init`` installed.
         tracer: Its tracer for fuseboard.
         scope: What that tracer's spans are made by.
         parts: What is fixed about tools.
-        offer: Takes a finished span; must neither wait nor raise.
+        offer: Takes a finished span, or a plain call; must neither wait nor raise.
     """
 
     def __init__(
@@ -240,7 +243,7 @@ class ToolSpanSource:
         tracer: SdkTracer,
         scope: InstrumentationScope,
         parts: ToolParts,
-        offer: Callable[[ToolSpan], None],
+        offer: Callable[[ToolSpan | PlainCall], None],
     ) -> None:
         self._provider = provider
         self._tracer = tracer
@@ -248,6 +251,7 @@ class ToolSpanSource:
         self._parts = parts
         self._offer = offer
         self._lock = threading.RLock()
+        self.tools = PlainTools()
         self.is_open = _keeps_all(provider) and provider.processors <= 1
         provider.when_shared = self.close
 
@@ -279,12 +283,15 @@ class ToolSpanSource:
             What makes current again what was; None where the SDK has to decide.
         """
         outside = _CONTEXT.get(_NOWHERE)
-        span = self.start(call, outside)
-        if span is None:
-            return None
+        span: ToolSpan | None
+        if _CURRENT_SPAN in outside:
+            span = self.start(call, outside)
+            if span is None:
+                return None
+        else:
+            span = ToolSpan(self, call, _bits(128) or 1, _bits(64) or 1, _ROOT)
         call.telemetry = span
-        values = outside.copy()
-        values[_CURRENT_SPAN] = span
+        values = {**outside, _CURRENT_SPAN: span} if outside else {_CURRENT_SPAN: span}
         inside = span.context = span.current = Context(values)
         return _CONTEXT.set(inside)
 
@@ -320,6 +327,36 @@ class ToolSpanSource:
         span.end_ns = end_ns
         span.context = span.current = None  # they hold the span
         self._offer(span)
+
+    def end_plain(self, call: CallRecord, span: ToolSpan) -> bool:
+        """End the span of a plain call that succeeded, if nobody needs to see it.
+
+        Returns:
+            Whether it has ended.
+        """
+        tool = call.tool
+        if (
+            span.full is not None
+            or not self.is_open
+            or span.trace_state is not None
+            or self.tools.known.get(tool.name) is not tool
+        ):
+            return False
+        span.end_ns = call.started_unix_ns
+        span.context = span.current = None  # they hold the span
+        self._offer(
+            flatten(call, span.trace_id, span.span_id, span.parent_id, span.parent_is_remote)
+        )
+        return True
+
+    def restore(self, plain: PlainCall) -> ToolSpan:
+        """Return the span of a plain call that was queued as a tuple."""
+        call = unflatten(plain, self.tools)
+        span = ToolSpan(self, call, plain[5], plain[6], _ROOT)
+        span.parent_id = plain[7]
+        span.parent_is_remote = plain[8]
+        span.end_ns = call.started_unix_ns + int(call.duration * NANOSECONDS)
+        return span
 
     def name_of(self, span: ToolSpan) -> str:
         """Return a span's name."""
