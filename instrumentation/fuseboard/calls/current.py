@@ -105,6 +105,7 @@ class CurrentCall:
         if not math.isfinite(seconds) or seconds < 0:
             raise ValueError(f"set_result_age({seconds!r}): must be finite and at least 0")
         if self._record.outcome is None:
+            self._record.is_plain = False
             self._record.result_age_seconds = float(seconds)
 
 

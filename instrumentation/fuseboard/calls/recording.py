@@ -133,6 +133,7 @@ def _record_looking(
         call.is_plain = False
         call.arguments = bound
     if tool.describe is not None:
+        call.is_plain = False
         _describe(tool.describe, call)
     return call
 
