@@ -10,10 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from fuseboard.adapters.langchain import instrument_langchain, uninstrument_langchain
+    from fuseboard.adapters.pydantic_ai import instrument_pydantic_ai, uninstrument_pydantic_ai
 
 __all__ = [
     "instrument_langchain",
+    "instrument_pydantic_ai",
     "uninstrument_langchain",
+    "uninstrument_pydantic_ai",
 ]
 
 

@@ -13,13 +13,15 @@ from typing import Any, Final, Self
 from fuseboard import guard
 from fuseboard.adapters.invocation import RUNNING, Invocation, claim, describe
 from fuseboard.calls.bare import observe_async, observe_sync
+from fuseboard.calls.binding import fits, signature_of
 from fuseboard.calls.current import CURRENT, LaterAttempt
 from fuseboard.calls.driving import guard_async, guard_sync
-from fuseboard.calls.judging import ReturnedFault, answer_to, judge_raised
+from fuseboard.calls.judging import JudgedEnd, ReturnedFault, answer_to, judge_raised
 from fuseboard.calls.recording import close_call, open_call
 from fuseboard.calls.registration import MAX_NAME, Tool
 from fuseboard.calls.wrapping import MARK
 from fuseboard.classification import BINDING, ResultFinding, judge_result
+from fuseboard.classification.inspecting import message_of
 from fuseboard.classification.verdicts import input_fault
 from fuseboard.conventions import OTHER_LABEL, ErrorClass, Outcome
 from fuseboard.errors import ConfigurationError
@@ -112,8 +114,11 @@ class FrameworkCalls:
             return runner.run_sync(**invocation.arguments)
         except ReturnedFault as returned:
             return returned.value
+        except JudgedEnd as end:
+            judged = end
         finally:
             _reset(token)
+        return _hand_on(judged)
 
     async def run_async(self, invocation: Invocation, proceed: Callable[[], Awaitable[Any]]) -> Any:
         """Do the same for an async tool, in the caller's task."""
@@ -123,8 +128,11 @@ class FrameworkCalls:
             return await runner.run_async(**invocation.arguments)
         except ReturnedFault as returned:
             return returned.value
+        except JudgedEnd as end:
+            judged = end
         finally:
             _reset(token)
+        return _hand_on(judged)
 
     def refuse(self, invocation: Invocation, error: BaseException) -> None:
         """Record a call that the framework refused before the tool ran."""
@@ -268,6 +276,30 @@ def checked(value: Any, finding: Callable[[Any], ResultFinding | None]) -> Any:
     if found is None or found.partial_failures is not None:
         return value
     raise ReturnedFault(found, value)
+
+
+def misfit(
+    function: object, args: tuple[Any, ...], kwargs: Mapping[str, Any], error: TypeError
+) -> JudgedEnd | None:
+    """Return what a ``TypeError`` means if the arguments do not fit the tool's function.
+
+    Args:
+        function: The function that the framework called.
+        args: Positional arguments that it passed.
+        kwargs: Keyword arguments that it passed.
+        error: What was raised.
+    """
+    signature = signature_of(function) if callable(function) else None
+    if fits(signature, args, kwargs):
+        return None
+    return JudgedEnd(Fault(BINDING, "TypeError", message_of(error)), error=error)
+
+
+def _hand_on(end: JudgedEnd) -> Any:
+    """Give the caller what the framework raised or returned."""
+    if end.error is not None:
+        raise end.error
+    return end.value
 
 
 def _proceed(**_: Any) -> Any:

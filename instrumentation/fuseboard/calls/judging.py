@@ -42,6 +42,27 @@ class ReturnedFault(Exception):  # noqa: N818 - never seen by a caller
         self.value = value
 
 
+class JudgedEnd(Exception):  # noqa: N818 - never seen by a caller
+    """Carries the end of an attempt through a policy, with a judgement that an adapter made.
+
+    Raised by an adapter where only it can tell what an exception or a value of its framework
+    means; the adapter hands on what it carries, if it is all there is in the end.
+
+    Attributes:
+        judged: The fault, or the outcome if it is none.
+        error: The exception that the framework raised, or None.
+        value: What the framework returned, if it raised nothing.
+    """
+
+    def __init__(
+        self, judged: Fault | Outcome, *, error: BaseException | None = None, value: object = None
+    ) -> None:
+        super().__init__()
+        self.judged = judged
+        self.error = error
+        self.value = value
+
+
 def judge_raised(
     tool: Tool,
     error: BaseException,
@@ -56,6 +77,8 @@ def judge_raised(
     """
     if type(error) is ReturnedFault:
         return Fault(error.finding.verdict, error.finding.code, error.finding.message)
+    if type(error) is JudgedEnd:
+        return error.judged
     if type(error) is TypeError and not fits(tool.signature, args, kwargs):
         return Fault(BINDING, "TypeError", message_of(error))
     return judge_exception(error, RUNTIME.clock.time_ns() / 1e9, ambient)
@@ -63,7 +86,11 @@ def judge_raised(
 
 def cut_by(outcome: Outcome, error: BaseException) -> str | None:
     """Return what ended an attempt that is no fault, or None if it succeeded (``exit(0)``)."""
-    return None if outcome is Outcome.OK else qualified_name(type(error))
+    if outcome is Outcome.OK:
+        return None
+    if type(error) is JudgedEnd:
+        return outcome.value if error.error is None else qualified_name(type(error.error))
+    return qualified_name(type(error))
 
 
 def layer_of(verdict: Verdict) -> Layer:

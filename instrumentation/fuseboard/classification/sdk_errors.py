@@ -51,6 +51,7 @@ _NAMES: Final[Mapping[str, Verdict]] = {
     "google.auth.exceptions.GoogleAuthError": access_fault("credentials_matcher"),
     "langchain_core.exceptions.OutputParserException": _MODEL,
     "pydantic_ai.exceptions.UnexpectedModelBehavior": _MODEL,
+    "pydantic_ai.exceptions.ToolFailed": semantic_fault("framework_tool_error"),
     "fastmcp.exceptions.NotFoundError": input_fault("unknown_tool_matcher"),
     "fastmcp.exceptions.ToolError": semantic_fault("mcp_tool_error"),
     "mcp.server.fastmcp.exceptions.ToolError": semantic_fault("mcp_tool_error"),
