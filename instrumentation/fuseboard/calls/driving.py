@@ -12,7 +12,7 @@ from fuseboard.calls.falling_back import fall_back, fall_back_async
 from fuseboard.calls.first_try import FirstTry
 from fuseboard.calls.guarded import GuardedRun
 from fuseboard.calls.queueing import admit, async_admit
-from fuseboard.calls.recording import leave
+from fuseboard.calls.recording import begin, leave
 from fuseboard.calls.registration import Tool
 from fuseboard.policy.config import Policy
 from fuseboard.policy.timeout import THREADS, OverrunError, await_within
@@ -29,7 +29,7 @@ def guard_sync(tool: Tool, policy: Policy, function: Callable[..., Any]) -> Call
         if permit is None:
             run = GuardedRun(tool, policy, args, kwargs, ambient, uses_threads=True)
             return _drive_sync(run, function)
-        call, entered = first.begin(permit, args, kwargs)
+        call, entered = begin(tool, args, kwargs)
         try:
             value = function(*args, **kwargs)
         except BaseException as error:
@@ -60,7 +60,7 @@ def guard_async(tool: Tool, policy: Policy, function: Callable[..., Any]) -> Cal
         permit = first.permit()
         if permit is None:
             return await _drive_async(GuardedRun(tool, policy, args, kwargs, ambient), function)
-        call, entered = first.begin(permit, args, kwargs)
+        call, entered = begin(tool, args, kwargs)
         try:
             value = await function(*args, **kwargs)
         except BaseException as error:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from fuseboard.calls.guarded import GuardedRun
-from fuseboard.calls.recording import Entered, begin, succeed
+from fuseboard.calls.recording import succeed
 from fuseboard.calls.registration import Tool
 from fuseboard.classification import is_empty, judge_result
 from fuseboard.conventions import BreakerState
@@ -24,7 +24,7 @@ from fuseboard.runtime import RUNTIME
 class FirstTry:
     """Begins the calls of one tool, and ends those that simply succeed."""
 
-    __slots__ = ("_breaker", "_found_for", "_is_possible", "_non_empty", "policy", "tool")
+    __slots__ = ("_breaker", "_epoch", "_is_possible", "_non_empty", "_region", "policy", "tool")
 
     def __init__(self, tool: Tool, policy: Policy) -> None:
         """Look at what the tool and its policy ask for."""
@@ -40,32 +40,29 @@ class FirstTry:
             or policy.idempotency_key is not None
             or tool.looks_at_arguments
         )
+        # The breaker of the process's region, as of one epoch of the registry.
         self._breaker: CircuitBreaker | None = None
-        self._found_for: tuple[object, ...] | None = None
+        self._epoch = 0
+        self._region: str | None = None
 
     def permit(self) -> Permit | None:
         """Return leave to make a first try, or None where the policy has to be asked."""
+        breaker = self._breaker
+        if breaker is not None and self._epoch == BREAKERS.epoch and self._region is RUNTIME.region:
+            return breaker.closed_permit
+        return self._find_permit()
+
+    def _find_permit(self) -> Permit | None:
+        config = self.policy.breaker
         if not self._is_possible:
             return None
-        config = self.policy.breaker
         if config is None:
-            return _FREE
-        found_for = (RUNTIME.region, BREAKERS.epoch)
-        if found_for != self._found_for:
-            info = self.tool.info
-            key = BreakerKey(info.name, self.tool.region or RUNTIME.region, info.upstream)
-            self._breaker = BREAKERS.get(key, config)
-            self._found_for = found_for
-        return self._breaker.closed_permit if self._breaker is not None else None
-
-    def begin(
-        self, permit: Permit, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> tuple[CallRecord, Entered]:
-        """Open a call and its first attempt and make it current."""
-        call, entered = begin(self.tool, args, kwargs)
-        if permit is not _FREE:
-            call.breaker_state = BreakerState.CLOSED
-        return call, entered
+            return FREE
+        self._epoch, self._region = BREAKERS.epoch, RUNTIME.region
+        info = self.tool.info
+        key = BreakerKey(info.name, self.tool.region or self._region, info.upstream)
+        self._breaker = BREAKERS.get(key, config)
+        return self._breaker.closed_permit
 
     def ends(self, call: CallRecord, permit: Permit, value: object) -> bool:
         """End a call whose first try returned something that nobody objects to.
@@ -79,7 +76,8 @@ class FirstTry:
             return False
         if self._non_empty and is_empty(value):
             return False
-        if permit is not _FREE and self._breaker is not None:
+        if permit is not FREE and self._breaker is not None:
+            call.breaker_state = BreakerState.CLOSED
             self._breaker.succeed_while_closed(permit, now)
         if runtime.record_results:
             call.is_plain = False
@@ -96,6 +94,8 @@ class FirstTry:
         ambient: BaseException | None,
     ) -> GuardedRun:
         """Let the policy take over a call whose first try did not simply succeed."""
+        if permit is not FREE:
+            call.breaker_state = BreakerState.CLOSED
         return GuardedRun(
             self.tool,
             self.policy,
@@ -104,9 +104,9 @@ class FirstTry:
             ambient,
             call=call,
             attempt=call.attempts[0],
-            permit=None if permit is _FREE else permit,
+            permit=None if permit is FREE else permit,
         )
 
 
-_FREE = Permit(BreakerState.CLOSED, 0)
+FREE = Permit(BreakerState.CLOSED, 0)
 """Stands for the permit of a breaker where there is no breaker."""

@@ -13,12 +13,16 @@ import threading
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Final
 
 from fuseboard.clock import Clock
 from fuseboard.conventions import BreakerState, ErrorClass
 from fuseboard.policy.config import Breaker
 from fuseboard.policy.window import Window
 from fuseboard.record import BreakerStatus, BreakerTransition, CallRecord
+
+_UNCOUNTED: Final = 64
+"""Most successes that wait to be counted, all at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +71,13 @@ class Rejection:
 
 
 class CircuitBreaker:
-    """One breaker, shared by threads and event loops."""
+    """One breaker, shared by threads and event loops.
+
+    Attributes:
+        key: What it guards.
+        config: Its thresholds.
+        closed_permit: The permit of a closed breaker; None in any other state.
+    """
 
     def __init__(
         self,
@@ -93,11 +103,13 @@ class CircuitBreaker:
         self._state = BreakerState.CLOSED
         self._generation = 0
         self._closed_permit = Permit(BreakerState.CLOSED, 0)
+        self.closed_permit: Permit | None = self._closed_permit
+        self._successes: deque[float] = deque()
         self._since_unix_ns = clock.time_ns()
         self._reopens = 0.0
         self._opened_by = ErrorClass.UNCLASSIFIED
         self._probes: list[Permit] = []
-        self._successes = 0
+        self._probes_passed = 0
         self._unreported: deque[BreakerTransition] = deque()
         self.renew_locks()
 
@@ -112,12 +124,6 @@ class CircuitBreaker:
     def state(self) -> BreakerState:
         """The present state; an open breaker stays open until somebody asks for a permit."""
         return self._state
-
-    @property
-    def closed_permit(self) -> Permit | None:
-        """The permit of a closed breaker; None in any other state."""
-        permit = self._closed_permit
-        return permit if self._state is BreakerState.CLOSED else None
 
     def is_current(self, permit: Permit) -> bool:
         """Tell whether the breaker is still in the state in which it gave a permit."""
@@ -168,17 +174,24 @@ class CircuitBreaker:
                 if self._state is BreakerState.CLOSED:
                     self._window.add(self._clock.monotonic(), None)
                 elif self._state is BreakerState.HALF_OPEN:
-                    self._successes += 1
-                    if self._successes >= self.config.half_open_probes:
+                    self._probes_passed += 1
+                    if self._probes_passed >= self.config.half_open_probes:
                         self._close("probe_succeeded", call)
         self._report()
 
     def succeed_while_closed(self, permit: Permit, now: float) -> None:
-        """Settle a permit of the closed state whose attempt succeeded, at monotonic ``now``."""
-        with self._lock:
-            # Each transition begins a generation, so an equal one means that it is still closed.
-            if permit.generation == self._generation:
-                self._window.add(now, None)
+        """Settle a permit of the closed state whose attempt succeeded, at monotonic ``now``.
+
+        A success changes nothing by itself, so it waits without a lock until a failure has to
+        be weighed against it.
+        """
+        # Each transition begins a generation, so an equal one means that it is still closed.
+        if permit.generation == self._generation:
+            successes = self._successes
+            successes.append(now)
+            if len(successes) >= _UNCOUNTED:
+                with self._lock:
+                    self._count_successes()
 
     def fail(self, permit: Permit, error_class: ErrorClass, call: CallRecord | None = None) -> None:
         """Settle a permit whose attempt failed in a way that counts."""
@@ -189,6 +202,7 @@ class CircuitBreaker:
                     self._opened_by = error_class
                     self._open("probe_failed", now, call, with_counts=False)
                 elif self._state is BreakerState.CLOSED:
+                    self._count_successes()
                     self._window.add(now, error_class)
                     if self._is_over_threshold():
                         self._opened_by = self._window.dominant_class() or error_class
@@ -227,9 +241,14 @@ class CircuitBreaker:
             self._move(BreakerState.HALF_OPEN, "break_over", call)
         return self._admit_probe(now)
 
+    def _count_successes(self) -> None:
+        successes = self._successes
+        if successes:
+            self._window.add_successes(sorted([successes.popleft() for _ in range(len(successes))]))
+
     def _admit_probe(self, now: float) -> Permit | Rejection:
         self._probes = [p for p in self._probes if p.expires > now and not p.is_settled]
-        if len(self._probes) + self._successes >= self.config.half_open_probes:
+        if len(self._probes) + self._probes_passed >= self.config.half_open_probes:
             free = min((probe.expires for probe in self._probes), default=now)
             return Rejection(self._state, free - now, self._opened_by)
         lease = self.config.probe_lease or self.config.break_duration
@@ -294,9 +313,11 @@ class CircuitBreaker:
         self._since_unix_ns = at
         self._generation += 1
         self._probes = []
-        self._successes = 0
+        self._probes_passed = 0
+        self._successes.clear()
+        self.closed_permit = None
         if to is BreakerState.CLOSED:
-            self._closed_permit = Permit(to, self._generation)
+            self.closed_permit = self._closed_permit = Permit(to, self._generation)
 
     # Below: called without the lock.
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from fuseboard.conventions import ErrorClass
 
 _SLICES = 10
@@ -49,6 +51,25 @@ class Window:
             self.failures += 1
             classes = self._classes[index]
             classes[failure] = classes.get(failure, 0) + 1
+
+    def add_successes(self, times: Sequence[float]) -> None:
+        """Count successes that came a while ago.
+
+        Args:
+            times: When they came, monotonic seconds, oldest first; at least one.
+        """
+        self.advance(times[-1])
+        calls, length = self._calls, self._slice
+        first, last = int(times[0] // length), int(times[-1] // length)
+        if first == last == self._epoch:
+            calls[last % _SLICES] += len(times)
+            self.calls += len(times)
+            return
+        oldest = self._epoch - _SLICES
+        for epoch in [int(time // length) for time in times]:
+            if epoch > oldest:
+                calls[min(epoch, self._epoch) % _SLICES] += 1
+                self.calls += 1
 
     def advance(self, now: float) -> None:
         """Drop what is older than the window."""
