@@ -11,7 +11,7 @@ PYTEST_ARGS ?=
 PACKAGES := instrumentation collector dashboard alerts grafana server
 CHECKED := $(PACKAGES) $(wildcard tests benchmarks examples scripts)
 
-.PHONY: help run test test-all check format bench screenshots constraints clean
+.PHONY: help run test test-all adapters check format bench screenshots constraints clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -29,6 +29,10 @@ test-all: ## Run every test, the long ones too (needs under 60 minutes)
 	@$(SETUP) dev
 	@sh scripts/system_packages.sh chromium prometheus prometheus-alertmanager
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+adapters: ## Run the tests of adapters, each in its own environment; ARGS="langchain" for one
+	@$(SETUP) dev
+	@$(BIN)/python scripts/adapter_environments.py $(ARGS)
 
 check: ## Lint, check the format, the types and the direction of imports
 	@$(SETUP) dev
@@ -58,5 +62,5 @@ constraints: ## Pin what .venv holds now in constraints.txt
 	mv constraints.txt.new constraints.txt
 
 clean: ## Remove everything that the other targets made
-	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .venv-adapters build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find $(CHECKED) -name __pycache__ -type d -prune -exec rm -rf {} +

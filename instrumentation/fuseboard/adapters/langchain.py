@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from fuseboard import guard
 from fuseboard.adapters.installing import Installation, Target
 from fuseboard.adapters.invocation import RUNNING, Invocation
 from fuseboard.adapters.packages import Package, require
@@ -17,7 +18,7 @@ from fuseboard.classification import ResultFinding
 from fuseboard.classification.inspecting import names_of
 from fuseboard.classification.verdicts import semantic_fault
 
-PACKAGE: Final = Package("langchain-core", extra="langchain", oldest="1.0", below="2")
+PACKAGE: Final = Package("langchain-core", extra="langchain", oldest="1.1", below="2")
 
 _OWNER: Final = "instrument_langchain"
 _CALLS: Final = FrameworkCalls(_OWNER)
@@ -87,15 +88,16 @@ async def _arun(original: Any, tool: Any, tool_input: Any, *args: Any, **kwargs:
 
 
 def _invocation(tool: Any, tool_input: Any, options: dict[str, Any]) -> Invocation:
-    config = options.get("config") or {}
+    context = _context(options.get("config") or {})
+    arguments = _arguments(tool, tool_input)
+    return Invocation(tool.name, arguments, call_id=options.get("tool_call_id"), **context)
+
+
+def _context(config: Any) -> dict[str, Any]:
+    """Return thread and agent, as the configuration of a run names them."""
     metadata = config.get("metadata") or {}
-    return Invocation(
-        tool.name,
-        _arguments(tool, tool_input),
-        call_id=options.get("tool_call_id"),
-        session=(config.get("configurable") or {}).get("thread_id") or metadata.get("thread_id"),
-        agent=metadata.get("lc_agent_name"),
-    )
+    thread = (config.get("configurable") or {}).get("thread_id")
+    return {"session": thread, "agent": metadata.get("lc_agent_name")}
 
 
 def _arguments(tool: Any, tool_input: Any) -> dict[str, Any]:
@@ -103,11 +105,11 @@ def _arguments(tool: Any, tool_input: Any) -> dict[str, Any]:
     if not isinstance(tool_input, dict):
         return {"input": tool_input}
     try:
-        schema = tool.get_input_schema()
-        added = set(schema.model_fields) - set(tool.args)
-    except Exception:
-        added = set()  # a schema of plain JSON, or of pydantic 1: nothing to tell them apart by
-    added |= set(getattr(tool, "_injected_args_keys", ()))
+        # What LangChain itself does before it tells its callbacks of a call.
+        added = tool_input.keys() - tool._filter_injected_args(tool_input).keys()
+    except Exception as fault:
+        guard.swallow("telling the model's arguments from LangChain's", fault)
+        added = set()
     return {key: value for key, value in tool_input.items() if key not in added}
 
 
@@ -121,9 +123,11 @@ def _note_refusal(invocation: Invocation, output: Any) -> None:
 def _validate(original: Any, node: Any, call: Any) -> Any:
     answer = original(node, call)
     if answer is not None:
-        _CALLS.refuse_unknown(
-            Invocation(str(call["name"]), call.get("args"), call_id=call.get("id"))
-        )
+        from langchain_core.runnables.config import ensure_config
+
+        context = _context(ensure_config())
+        name, arguments = str(call["name"]), call.get("args")
+        _CALLS.refuse_unknown(Invocation(name, arguments, call_id=call.get("id"), **context))
     return answer
 
 

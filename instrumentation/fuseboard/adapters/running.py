@@ -247,13 +247,12 @@ def is_own_tool(*functions: object) -> bool:
     Such a tool records its calls itself, under its own policy. It learns here to take over what
     the framework knows of them.
     """
-    for function in functions:
-        tool = getattr(function, MARK, None)
-        if isinstance(tool, Tool):
-            if tool.describe is None:
-                tool.describe_calls(claim)
-            return True
-    return False
+    tools = [getattr(function, MARK, None) for function in functions]
+    own = [tool for tool in tools if isinstance(tool, Tool)]
+    for tool in own:
+        if tool.describe is None:
+            tool.describe_calls(claim)
+    return bool(own)
 
 
 def checked(value: Any, finding: Callable[[Any], ResultFinding | None]) -> Any:
