@@ -18,7 +18,7 @@ from fuseboard import conventions, errors
 from fuseboard.calls.wrapping import ToolOptions
 from fuseboard.classification import judge_exception, judge_result
 from fuseboard.classification.http import judge_status
-from fuseboard.policy.timeout import MAX_ABANDONED_THREADS
+from fuseboard.policy.workers import MAX_ABANDONED_THREADS
 from fuseboard.record import Fault
 
 ROOT = Path(__file__).parents[2]

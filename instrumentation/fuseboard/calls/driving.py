@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from sys import exception
 from typing import Any
 
 from fuseboard.calls.bare import UNFINISHED
+from fuseboard.calls.bounded import bound_async, bound_sync, first_limit
 from fuseboard.calls.falling_back import fall_back, fall_back_async
 from fuseboard.calls.first_try import FirstTry
 from fuseboard.calls.guarded import GuardedRun
@@ -15,23 +15,26 @@ from fuseboard.calls.queueing import admit, async_admit
 from fuseboard.calls.recording import begin, leave
 from fuseboard.calls.registration import Tool
 from fuseboard.policy.config import Policy
-from fuseboard.policy.timeout import THREADS, OverrunError, await_within
+from fuseboard.policy.timeout import OverrunError, await_within
+from fuseboard.policy.workers import THREADS
 from fuseboard.runtime import RUNTIME
 
 
 def guard_sync(tool: Tool, policy: Policy, function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function that runs ``function`` under a policy."""
-    first = FirstTry(tool, policy)
+    uses_threads = first_limit(policy) is not None
+    first = FirstTry(tool, policy, uses_threads=uses_threads)
+    attempt = bound_sync(tool.info.name, policy, function)
 
     def guarded(*args: Any, **kwargs: Any) -> Any:
         ambient = exception()
         permit = first.permit()
-        if permit is None:
+        if permit is None or (uses_threads and THREADS.is_full()):
             run = GuardedRun(tool, policy, args, kwargs, ambient, uses_threads=True)
             return _drive_sync(run, function)
         call, entered = begin(tool, args, kwargs)
         try:
-            value = function(*args, **kwargs)
+            value = attempt(*args, **kwargs)
         except BaseException as error:
             leave(entered)
             run = first.hand_over(call, permit, args, kwargs, ambient)
@@ -54,6 +57,7 @@ def guard_sync(tool: Tool, policy: Policy, function: Callable[..., Any]) -> Call
 def guard_async(tool: Tool, policy: Policy, function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a coroutine function that awaits ``function`` under a policy, in the same task."""
     first = FirstTry(tool, policy)
+    attempt = bound_async(tool.info.name, policy, function)
 
     async def guarded(*args: Any, **kwargs: Any) -> Any:
         ambient = exception()
@@ -62,7 +66,7 @@ def guard_async(tool: Tool, policy: Policy, function: Callable[..., Any]) -> Cal
             return await _drive_async(GuardedRun(tool, policy, args, kwargs, ambient), function)
         call, entered = begin(tool, args, kwargs)
         try:
-            value = await function(*args, **kwargs)
+            value = await attempt(*args, **kwargs)
         except BaseException as error:
             leave(entered)
             run = first.hand_over(call, permit, args, kwargs, ambient)
@@ -174,7 +178,7 @@ def _run_sync(run: GuardedRun, function: Callable[..., Any]) -> Any:
     if limit is None:
         return function(*run.args, **run.kwargs)
     try:
-        return THREADS.run(partial(function, *run.args, **run.kwargs), limit, run.leave_behind)
+        return THREADS.run(limit, run.leave_behind, function, *run.args, **run.kwargs)
     except OverrunError:
         raise run.overrun() from None
 

@@ -24,19 +24,27 @@ from fuseboard.runtime import RUNTIME
 class FirstTry:
     """Begins the calls of one tool, and ends those that simply succeed."""
 
-    __slots__ = ("_breaker", "_epoch", "_is_possible", "_non_empty", "_region", "policy", "tool")
+    __slots__ = (
+        "_breaker",
+        "_epoch",
+        "_is_possible",
+        "_non_empty",
+        "_region",
+        "_uses_threads",
+        "policy",
+        "tool",
+    )
 
-    def __init__(self, tool: Tool, policy: Policy) -> None:
+    def __init__(self, tool: Tool, policy: Policy, *, uses_threads: bool = False) -> None:
         """Look at what the tool and its policy ask for."""
         self.tool = tool
         self.policy = policy
+        self._uses_threads = uses_threads
         self._non_empty = policy.validation is not None and policy.validation.non_empty
-        # Limits of time need a worker thread or a timer, others may have to wait; keys and
-        # breakers that depend on the arguments need those first.
+        # Limits may make a call wait; keys and breakers that depend on the arguments need those
+        # first.
         self._is_possible = not (
-            policy.timeout is not None
-            or policy.budget is not None
-            or policy.limit is not None
+            policy.limit is not None
             or policy.idempotency_key is not None
             or tool.looks_at_arguments
         )
@@ -102,6 +110,7 @@ class FirstTry:
             args,
             kwargs,
             ambient,
+            uses_threads=self._uses_threads,
             call=call,
             attempt=call.attempts[0],
             permit=None if permit is FREE else permit,

@@ -53,7 +53,7 @@ from fuseboard.policy.breaker import Permit, Rejection
 from fuseboard.policy.config import Fallback, Policy
 from fuseboard.policy.limiter import Place, PlaceState
 from fuseboard.policy.retry import GiveUp, Wait, plan_retry
-from fuseboard.policy.timeout import THREADS
+from fuseboard.policy.workers import THREADS
 from fuseboard.record import AttemptRecord, CallRecord, Fault, Verdict
 from fuseboard.runtime import RUNTIME
 

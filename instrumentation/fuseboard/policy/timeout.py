@@ -1,26 +1,143 @@
-"""Bound one attempt in time: a scope in the caller's task, or a worker thread for sync tools."""
+"""Bound what the running task does in time: a scope in that task, never another one."""
 
 from __future__ import annotations
 
 import asyncio
-import contextvars
-import threading
-from collections.abc import Awaitable, Callable
-from typing import Any, Final
+import weakref
+from collections.abc import Awaitable
+from typing import Any
 
-from fuseboard import guard
-from fuseboard.forking import after_fork_in_child
-from fuseboard.runtime import RUNTIME
-
-MAX_ABANDONED_THREADS: Final = 32
-
-
-LeaveBehind = Callable[[], Callable[[], None] | None]
-"""Called when a thread is left behind; returns what to call when it ends, if anything."""
+Loop = asyncio.AbstractEventLoop
 
 
 class OverrunError(Exception):
-    """The attempt took too long; the caller of this module puts it into the right words."""
+    """The attempt took too long; whoever catches it puts it into the right words."""
+
+
+class Deadline:
+    """Cancels the running task when a time is over, and takes that cancellation back.
+
+    The protocol of ``asyncio.timeout`` (``cancelling`` and ``uncancel``) without a context
+    manager, of which every call would pay the entry and the exit.
+    """
+
+    __slots__ = ("_cancelling", "_is_due", "_task")
+
+    def __init__(self, task: asyncio.Task[Any]) -> None:
+        """Begin, for the task that is running."""
+        self._task = task
+        self._cancelling = task.cancelling()
+        self._is_due = False
+
+    def ends(self, error: BaseException | None = None) -> bool:
+        """Stop the clock, once.
+
+        Args:
+            error: What ended the work, or None where it returned.
+
+        Returns:
+            Whether ``error`` is the cancellation by this deadline and by nobody else.
+        """
+        if not self._is_due:
+            self._stop()
+            return False
+        is_ours = self._task.uncancel() <= self._cancelling
+        return is_ours and error is not None and issubclass(type(error), asyncio.CancelledError)
+
+    def expire(self) -> None:
+        """Cancel the task."""
+        self._is_due = True
+        self._task.cancel()
+
+    def _stop(self) -> None:
+        raise NotImplementedError
+
+
+class _OwnTimer(Deadline):
+    """A deadline with a timer of its own, for a time that only one call has."""
+
+    __slots__ = ("_handle",)
+
+    def __init__(self, task: asyncio.Task[Any], seconds: float) -> None:
+        super().__init__(task)
+        self._handle = task.get_loop().call_later(seconds, self.expire)
+
+    def _stop(self) -> None:
+        self._handle.cancel()
+
+
+class _Queue:
+    """The running deadlines of one length in one event loop; the oldest is due first.
+
+    Nearly all calls end in time. So one timer waits for the oldest of them, and looks who is
+    there when it rings: a timer for each call would cost four times as much.
+    """
+
+    def __init__(self, loop: Loop) -> None:
+        self.loop = weakref.ref(loop)
+        self.due: dict[Deadline, float] = {}
+        self.is_armed = False
+
+    def arm(self, loop: Loop, when: float) -> None:
+        self.is_armed = True
+        loop.call_at(when, self._ring, loop)
+
+    def _ring(self, loop: Loop) -> None:
+        self.is_armed = False
+        now = loop.time()
+        while self.due:
+            deadline, when = next(iter(self.due.items()))
+            if when > now:
+                self.arm(loop, when)
+                return
+            del self.due[deadline]
+            deadline.expire()
+
+
+class _Queued(Deadline):
+    __slots__ = ("_due",)
+
+    def __init__(self, task: asyncio.Task[Any], due: dict[Deadline, float]) -> None:
+        # What the base does: this is the path of every call with a time limit.
+        self._task = task
+        self._cancelling = task.cancelling()
+        self._is_due = False
+        self._due = due
+
+    def _stop(self) -> None:
+        self._due.pop(self, None)
+
+
+class TimeLimit:
+    """So many seconds for each of many tasks, in any event loop."""
+
+    __slots__ = ("_last", "_queues", "_seconds")
+
+    def __init__(self, seconds: float) -> None:
+        """Fix the length."""
+        self._seconds = seconds
+        # Each queue is only touched by its loop's own thread.
+        self._queues: weakref.WeakKeyDictionary[Loop, _Queue] = weakref.WeakKeyDictionary()
+        self._last: _Queue | None = None
+
+    def begin(self) -> Deadline:
+        """Start the clock for the running task."""
+        task = _running_task()
+        loop = task.get_loop()
+        queue = self._last
+        if queue is None or queue.loop() is not loop:
+            queue = self._last = self._queue_of(loop)
+        deadline = _Queued(task, queue.due)
+        queue.due[deadline] = when = loop.time() + self._seconds
+        if not queue.is_armed:
+            queue.arm(loop, when)
+        return deadline
+
+    def _queue_of(self, loop: Loop) -> _Queue:
+        queue = self._queues.get(loop)
+        if queue is None:
+            queue = self._queues[loop] = _Queue(loop)
+        return queue
 
 
 async def await_within(seconds: float, awaitable: Awaitable[Any]) -> Any:
@@ -29,120 +146,19 @@ async def await_within(seconds: float, awaitable: Awaitable[Any]) -> Any:
     Raises:
         OverrunError: If it took longer. A ``TimeoutError`` of the tool's own passes through.
     """
-    scope = asyncio.timeout(seconds)
+    deadline = _OwnTimer(_running_task(), seconds)
     try:
-        async with scope:
-            return await awaitable
-    except TimeoutError as error:
-        if scope.expired():
+        value = await awaitable
+    except BaseException as error:
+        if deadline.ends(error):
             raise OverrunError from error
         raise
+    deadline.ends()
+    return value
 
 
-class _Job:
-    """A function on its way through a worker thread."""
-
-    __slots__ = ("_function", "at_end", "done", "error", "is_abandoned", "value", "when_left")
-
-    def __init__(self, function: Callable[[], Any], when_left: LeaveBehind | None) -> None:
-        self._function = function
-        self.when_left = when_left
-        self.at_end: Callable[[], None] | None = None
-        self.done = threading.Event()
-        self.value: Any = None
-        self.error: BaseException | None = None
-        self.is_abandoned = False
-
-    def run(self) -> None:
-        try:
-            self.value = self._function()
-        except BaseException as error:
-            self.error = error
-
-
-class WorkerThreads:
-    """Runs sync attempts in threads that can be left behind, and counts those that were.
-
-    Threads are daemons, so a tool that hangs does not delay the end of the process.
-    """
-
-    def __init__(self, limit: int = MAX_ABANDONED_THREADS) -> None:
-        """Allow up to ``limit`` threads to be left behind at a time."""
-        self.limit = limit
-        self._abandoned = 0
-        self._lock = threading.Lock()
-
-    def count_abandoned(self) -> int:
-        """Return how many threads still run for calls that have long been answered."""
-        return self._abandoned
-
-    def is_full(self) -> bool:
-        """Tell whether no further thread may be left behind."""
-        return self._abandoned >= self.limit
-
-    def renew(self) -> None:
-        """Start anew in a forked child, which has none of the threads."""
-        self._lock = threading.Lock()
-        self._abandoned = 0
-
-    def run(
-        self, function: Callable[[], Any], seconds: float, when_left: LeaveBehind | None = None
-    ) -> Any:
-        """Run a function in a thread of its own, with a copy of the context variables.
-
-        Args:
-            function: What to run.
-            seconds: How long it may take.
-            when_left: Told if the thread is left behind.
-
-        Raises:
-            OverrunError: If it took longer than ``seconds``; its late result is dropped.
-        """
-        job = _Job(function, when_left)
-        context = contextvars.copy_context()
-        thread = threading.Thread(
-            target=context.run, args=(self._work, job), name="fuseboard-attempt", daemon=True
-        )
-        try:
-            thread.start()
-        except RuntimeError as fault:
-            guard.swallow("starting a thread for a timeout; the attempt runs without one", fault)
-            return function()
-        try:
-            is_late = not job.done.wait(seconds) and self._abandon(job)
-        except BaseException:
-            self._abandon(job)
-            raise
-        if is_late:
-            raise OverrunError
-        error, job.error = job.error, None  # whose traceback holds a frame that holds the job
-        if error is None:
-            return job.value
-        try:
-            raise error
-        finally:
-            del error  # and this frame
-
-    def _work(self, job: _Job) -> None:
-        job.run()
-        with self._lock:
-            job.done.set()
-            if job.is_abandoned:
-                self._abandoned -= 1
-        if job.at_end is not None:
-            job.at_end()
-
-    def _abandon(self, job: _Job) -> bool:
-        with self._lock:
-            if job.done.is_set():
-                return False
-            job.is_abandoned = True
-            self._abandoned += 1
-            if job.when_left is not None:
-                job.at_end = job.when_left()
-            return True
-
-
-THREADS: Final = WorkerThreads()
-RUNTIME.abandoned_threads = THREADS.count_abandoned
-after_fork_in_child(THREADS.renew)
+def _running_task() -> asyncio.Task[Any]:
+    task = asyncio.current_task()
+    if task is None:
+        raise RuntimeError("a time limit needs an asyncio task that runs the tool")
+    return task

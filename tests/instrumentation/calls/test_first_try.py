@@ -57,18 +57,18 @@ def test_a_call_that_simply_succeeds_asks_no_policy(
     assert call.attempts[0].duration == call.duration
 
 
-@pytest.mark.parametrize(
-    "policy",
-    [
-        Policy(timeout=5),
-        Policy(budget=5),
-        Policy(idempotency_key=lambda arguments: str(arguments["value"])),
-    ],
-    ids=["timeout", "budget", "key"],
-)
-def test_what_has_to_be_known_first_is_asked_first(
-    telemetry: Any, runs: list[Any], policy: Policy
+@pytest.mark.parametrize("kind", ["sync", "async"])
+@pytest.mark.parametrize("policy", [Policy(timeout=5), Policy(budget=5)], ids=["timeout", "budget"])
+def test_a_time_limit_alone_asks_no_policy(
+    telemetry: Any, runs: list[Any], policy: Policy, kind: str
 ) -> None:
+    work = make(policy, kind, lambda value: value)
+    assert work(1) == 1
+    assert runs == []
+
+
+def test_a_key_is_made_before_the_first_try(telemetry: Any, runs: list[Any]) -> None:
+    policy = Policy(idempotency_key=lambda arguments: str(arguments["value"]))
     work = make(policy, "sync", lambda value: value)
     assert work(1) == 1
     assert len(runs) == 1

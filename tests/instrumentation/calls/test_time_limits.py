@@ -20,7 +20,7 @@ from fuseboard import (
     Retry,
 )
 from fuseboard.conventions import Layer, Origin
-from fuseboard.policy import timeout as timeouts
+from fuseboard.policy import workers
 
 
 async def test_async_timeout_is_hard_and_says_so(telemetry: Any) -> None:
@@ -75,9 +75,9 @@ def test_sync_timeout_leaves_the_thread_behind_and_ignores_its_late_result(
 
     with pytest.raises(AttemptTimeoutError):
         hangs()
-    assert timeouts.THREADS.count_abandoned() == 1
+    assert workers.THREADS.count_abandoned() == 1
     let_go.set()
-    wait_until(lambda: timeouts.THREADS.count_abandoned() == 0)
+    wait_until(lambda: workers.THREADS.count_abandoned() == 0)
     assert [call.outcome for call in telemetry.calls] == [Outcome.ERROR]
 
 
@@ -85,7 +85,7 @@ def test_hc_29_abandoned_threads_are_bounded(
     telemetry: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     let_go = threading.Event()
-    monkeypatch.setattr(timeouts.THREADS, "limit", 8)
+    monkeypatch.setattr(workers.THREADS, "limit", 8)
     before = threading.active_count()
 
     @fuseboard.tool(policy=Policy(timeout=0.01))
@@ -99,7 +99,7 @@ def test_hc_29_abandoned_threads_are_bounded(
         assert threading.active_count() - before <= 8
     finally:
         let_go.set()
-        wait_until(lambda: timeouts.THREADS.count_abandoned() == 0)
+        wait_until(lambda: workers.THREADS.count_abandoned() == 0)
     outcomes = [call.outcome for call in telemetry.calls]
     assert outcomes == [Outcome.ERROR] * 8 + [Outcome.REJECTED] * 42
     assert telemetry.last.layer is Layer.LIMIT
@@ -146,7 +146,7 @@ def test_hc_29_what_outlived_its_timeout_asks_late_and_still_learns_its_own_numb
 
     slow()
     assert learnt == {1: 1, 2: 2, 3: 3}
-    wait_until(lambda: timeouts.THREADS.count_abandoned() == 0)
+    wait_until(lambda: workers.THREADS.count_abandoned() == 0)
 
 
 def test_what_outlived_its_timeout_keeps_its_own_request_id(telemetry: Any) -> None:
