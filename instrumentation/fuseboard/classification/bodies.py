@@ -9,6 +9,7 @@ and a stream that is read here would be empty for the caller.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
@@ -17,10 +18,15 @@ from fuseboard.classification.inspecting import stored_in
 MAX_BODY: Final = 16_384
 """Bytes or characters; what is longer is no error message."""
 
+MAX_DETAILS: Final = 8
+
 _BODIES: Final = ("_content", "_body", "content", "body", "text")
 # Where servers nest the error within the answer.
 _ENVELOPES: Final = ("error", "Error", "detail")
-_CODES: Final = ("code", "type", "Code", "error", "detail")
+_CODES: Final = ("code", "type", "Code", "error", "detail", "reason", "error_code")
+# What Google lists beside an error; Anthropic has a single one.
+_DETAILS: Final = "details"
+_SECONDS: Final = re.compile(r"([0-9]{1,16}(?:\.[0-9]{1,16})?)s")
 
 
 def codes_in_response(response: object) -> Iterator[str]:
@@ -48,11 +54,31 @@ def codes_in(answer: object) -> Iterator[str]:
     yield from _codes_of(answer)
 
 
+def wait_asked_in(answer: object) -> float | None:
+    """Return the seconds that an answer of Google's asks to wait (``RetryInfo``), or None."""
+    error = answer.get("error") if isinstance(answer, Mapping) else None
+    if not isinstance(error, Mapping):
+        return None
+    for detail in _details_of(error):
+        found = detail.get("retryDelay")
+        asked = _SECONDS.fullmatch(found) if isinstance(found, str) else None
+        if asked:
+            return float(asked[1])
+    return None
+
+
 def _codes_of(container: Mapping[object, object]) -> Iterator[str]:
-    for name in _CODES:
-        code = container.get(name)
-        if isinstance(code, str):
-            yield code.lower()
+    for source in (container, *_details_of(container)):
+        for name in _CODES:
+            code = source.get(name)
+            if isinstance(code, str):
+                yield code.lower()
+
+
+def _details_of(error: Mapping[object, object]) -> Iterator[Mapping[object, object]]:
+    details = error.get(_DETAILS)
+    listed = details[:MAX_DETAILS] if isinstance(details, list) else [details]
+    yield from (detail for detail in listed if isinstance(detail, Mapping))
 
 
 def _parse(body: bytes | str) -> object:

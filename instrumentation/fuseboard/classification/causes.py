@@ -16,8 +16,8 @@ from fuseboard.classification.inspecting import (
 
 MAX_LINKS = 32
 
-# Clients that keep the reason in an attribute: urllib and urllib3, aiohttp.
-_REASON_ATTRIBUTES = ("reason", "os_error")
+# Clients that keep the reason in an attribute: urllib and urllib3, aiohttp, google.api_core.
+_REASON_ATTRIBUTES = ("reason", "os_error", "cause")
 _RETRY_ERRORS = frozenset({"tenacity.RetryError"})
 
 

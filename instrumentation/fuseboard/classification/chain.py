@@ -7,16 +7,28 @@ from dataclasses import replace
 from typing import Final
 
 from fuseboard import guard
+from fuseboard.classification.aws import classify_aws, classify_aws_connection
 from fuseboard.classification.causes import causes_of
 from fuseboard.classification.control_flow import control_flow_outcome, is_cancellation
+from fuseboard.classification.databases import (
+    classify_database,
+    classify_database_connection,
+)
 from fuseboard.classification.groups import is_group, leaves_of
 from fuseboard.classification.http import classify_http
+from fuseboard.classification.http_clients import classify_client, classify_connection
 from fuseboard.classification.inspecting import message_of, qualified_name
 from fuseboard.classification.memory import Memory
-from fuseboard.classification.network import classify_connection, classify_network
+from fuseboard.classification.network import classify_network
+from fuseboard.classification.processes import classify_process
 from fuseboard.classification.python import classify_data, classify_python, is_defect
 from fuseboard.classification.results import ResultFinding, inspect_result
-from fuseboard.classification.sdk_errors import classify_own, classify_sdk
+from fuseboard.classification.sdk_errors import (
+    classify_own,
+    classify_sdk,
+    classify_sdk_connection,
+)
+from fuseboard.classification.stores import classify_store, classify_store_connection
 from fuseboard.classification.user import (
     ask_about_exception,
     ask_about_result,
@@ -34,15 +46,30 @@ _UNMATCHED: Final = unclassified_fault()
 _FAILED: Final = unclassified_fault("classifier_failed")
 _MEMORY: Final = Memory()
 
-# Exceptions that say all; asked of every link of the chain before any of the second row.
+# Exceptions that say all; asked of every link of the chain before any of the last row. Those
+# with codes of their own come before HTTP: such a code may look like a status.
 _EXACT: Final[tuple[Classifier, ...]] = (
     classify_own,
     classify_sdk,
     classify_validation,
+    classify_process,
+    classify_database,
+    classify_store,
 )
-_EXACT_AFTER_HTTP: Final[tuple[Classifier, ...]] = (classify_network, classify_data)
+_EXACT_AFTER_HTTP: Final[tuple[Classifier, ...]] = (
+    classify_client,
+    classify_network,
+    classify_data,
+)
 # Exceptions that only give the direction; a cause that says more comes first.
-_GENERAL: Final[tuple[Classifier, ...]] = (classify_connection, classify_python)
+_GENERAL: Final[tuple[Classifier, ...]] = (
+    classify_sdk_connection,
+    classify_aws_connection,
+    classify_database_connection,
+    classify_store_connection,
+    classify_connection,
+    classify_python,
+)
 
 
 def judge_exception(
@@ -170,7 +197,12 @@ def _judge_exactly(link: BaseException, now: float, is_asked: bool = False) -> V
     own = None if is_asked else ask_about_exception(link)
     if isinstance(own, Verdict):
         return own
-    return _ask_all(_EXACT, link) or classify_http(link, now) or _ask_all(_EXACT_AFTER_HTTP, link)
+    return (
+        _ask_all(_EXACT, link)
+        or classify_aws(link, now)
+        or classify_http(link, now)
+        or _ask_all(_EXACT_AFTER_HTTP, link)
+    )
 
 
 def _ask_all(classifiers: tuple[Classifier, ...], link: BaseException) -> Verdict | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from fuseboard.classification.bodies import codes_in, codes_in_response
+from fuseboard.classification.bodies import codes_in, codes_in_response, wait_asked_in
 from fuseboard.classification.inspecting import is_a, probe
 from fuseboard.classification.retry_after import retry_after_of
 from fuseboard.classification.verdicts import (
@@ -17,7 +17,6 @@ from fuseboard.classification.verdicts import (
     input_fault,
     persistent_fault,
     transient_fault,
-    unclassified_fault,
 )
 from fuseboard.record import Verdict
 
@@ -36,19 +35,33 @@ _QUOTA_SLUGS: Final = frozenset(
     }
 )
 
+# Some servers answer these with 400.
+_CREDENTIAL_SLUGS: Final = frozenset(
+    {
+        "api_key_invalid",
+        "authentication_error",
+        "expired_api_key",
+        "invalid_api_key",
+        "permission_error",
+    }
+)
+
 _SLUGS: Final[Mapping[str, Verdict]] = {
     **{slug: access_fault("http_quota_matcher") for slug in _QUOTA_SLUGS},
-    "invalid_api_key": access_fault("error_slug_matcher"),
-    "authentication_error": access_fault("error_slug_matcher"),
-    "permission_error": access_fault("error_slug_matcher"),
+    **{slug: access_fault("error_slug_matcher") for slug in _CREDENTIAL_SLUGS},
+    "content_filter": input_fault("error_slug_matcher"),
+    "content_policy_violation": input_fault("error_slug_matcher"),
     "context_length_exceeded": input_fault("error_slug_matcher"),
     "invalid_request_error": input_fault("error_slug_matcher"),
     "model_not_found": input_fault("error_slug_matcher"),
     "not_found_error": input_fault("error_slug_matcher"),
+    "request_too_large": input_fault("error_slug_matcher"),
     "rate_limit_exceeded": transient_fault("error_slug_matcher", ambiguous=False),
     "rate_limit_error": transient_fault("error_slug_matcher", ambiguous=False),
+    "api_error": transient_fault("error_slug_matcher", ambiguous=True),
     "overloaded_error": transient_fault("error_slug_matcher", ambiguous=True),
     "server_error": transient_fault("error_slug_matcher", ambiguous=True),
+    "timeout_error": transient_fault("error_slug_matcher", ambiguous=True),
 }
 
 _GRPC: Final[Mapping[str, Verdict]] = {
@@ -66,7 +79,10 @@ _GRPC: Final[Mapping[str, Verdict]] = {
     "INTERNAL": transient_fault("grpc_matcher", ambiguous=True),
     "UNIMPLEMENTED": persistent_fault("grpc_matcher"),
     "DATA_LOSS": persistent_fault("grpc_matcher", ambiguous=True),
-    "UNKNOWN": unclassified_fault("grpc_matcher"),
+    # The server's code raised something that it has no code for: what HTTP calls 500.
+    "UNKNOWN": transient_fault("grpc_matcher", ambiguous=True),
+    # By the server: a caller that cancels gets another exception.
+    "CANCELLED": transient_fault("grpc_matcher", ambiguous=True),
 }
 
 # A quota that is used up hides behind these; the server's own code tells.
@@ -97,7 +113,7 @@ def classify_http(error: BaseException, now: float) -> Verdict | None:
     if status is not None and status >= 400:
         if slug is None and status in _SPOKEN:
             slug = slug_of_response(probe(error, "response"))
-        return judge_status(status, slug, retry_after_of(_headers_of(error), now))
+        return judge_status(status, slug, _wait_asked_by(error, now))
     if slug is not None and slug in _SLUGS:
         return _SLUGS[slug]
     return _judge_grpc(error)
@@ -115,6 +131,8 @@ def judge_status(status: int, slug: str | None = None, retry_after: float | None
     family = "http_5xx_matcher" if status >= 500 else "http_4xx_matcher"
     if status in _SPOKEN and slug in _QUOTA_SLUGS:
         return access_fault("http_quota_matcher", status=status)
+    if status in _SPOKEN and slug in _CREDENTIAL_SLUGS:
+        return access_fault("error_slug_matcher", status=status)
     if status in _ACCESS:
         return access_fault(family, status=status)
     if status in _PERSISTENT:
@@ -167,7 +185,7 @@ def status_of(error: object) -> int | None:
 def slug_of(error: object) -> str | None:
     """Return the server's own code for an error, lower case: ``insufficient_quota``."""
     own = (probe(error, "code"), probe(error, "type"))
-    answers = (probe(error, "body"), probe(error, "response"))
+    answers = (probe(error, "body"), probe(error, "response"), probe(error, "details"))
     return known_slug((*own, *(code for answer in answers for code in codes_in(answer))))
 
 
@@ -181,6 +199,11 @@ def known_slug(codes: Iterable[object]) -> str | None:
     known = [code.lower() for code in codes if isinstance(code, str) and code.lower() in _SLUGS]
     # "rate_limit_exceeded" beside "insufficient_quota" is the wider word for the same.
     return next((code for code in known if code in _QUOTA_SLUGS), known[0] if known else None)
+
+
+def _wait_asked_by(error: object, now: float) -> float | None:
+    in_headers = retry_after_of(_headers_of(error), now)
+    return wait_asked_in(probe(error, "details")) if in_headers is None else in_headers
 
 
 def _headers_of(error: object) -> object:

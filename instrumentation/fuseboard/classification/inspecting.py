@@ -10,6 +10,7 @@ from __future__ import annotations
 import reprlib
 from collections.abc import Callable
 from functools import lru_cache
+from types import TracebackType
 
 MAX_MESSAGE = 4096
 """Characters of a message that are kept for the redactor, which keeps fewer."""
@@ -18,6 +19,7 @@ _cause_of = BaseException.__dict__["__cause__"].__get__
 _context_of = BaseException.__dict__["__context__"].__get__
 _suppresses_context = BaseException.__dict__["__suppress_context__"].__get__
 _args_of = BaseException.__dict__["args"].__get__
+_traceback_of = BaseException.__dict__["__traceback__"].__get__
 
 _short = reprlib.Repr()
 _short.maxlist = _short.maxtuple = _short.maxdict = _short.maxset = 8
@@ -88,6 +90,12 @@ def implicit_context(error: BaseException) -> BaseException | None:
     """Return what was being handled when the exception was raised, unless suppressed."""
     context = None if _suppresses_context(error) else _context_of(error)
     return context if isinstance(context, BaseException) else None
+
+
+def traceback_of(error: BaseException) -> TracebackType | None:
+    """Return where the exception was raised, if it was."""
+    trace = _traceback_of(error)
+    return trace if isinstance(trace, TracebackType) else None
 
 
 def first_argument(error: BaseException) -> object:

@@ -38,8 +38,8 @@ _EMPTY_CLASS: Final = frozenset(
         "__static_attributes__",
     }
 )
-# Their meaning lies in what they hold.
-_TELLING: Final = (SystemExit, UnicodeError)
+# Their meaning lies in what they hold, or in who raised them.
+_TELLING: Final = (SystemExit, UnicodeError, FileNotFoundError)
 
 
 class Memory:

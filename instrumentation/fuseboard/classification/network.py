@@ -1,4 +1,4 @@
-"""Time-outs, lost and refused connections, name resolution, certificates."""
+"""Time-outs, lost and refused connections, name resolution, certificates: Python's own."""
 
 from __future__ import annotations
 
@@ -21,68 +21,14 @@ DNS_UNKNOWN_HOST: Final = persistent_fault("dns_unknown_host_matcher")
 CERTIFICATE: Final = persistent_fault("certificate_matcher")
 TLS: Final = persistent_fault("tls_matcher")
 POOL: Final = transient_fault("pool_exhausted_matcher", ambiguous=False)
-LOST: Final = transient_fault("connection_matcher", ambiguous=True)
-CONNECT_FAILED: Final = transient_fault("connect_matcher", ambiguous=False)
-
-_NEW_CONNECTION: Final = "urllib3.exceptions.NewConnectionError"
-
-# Clients' exceptions that say all there is to say, by qualified name.
-_EXACT: Final[Mapping[str, Verdict]] = {
-    "httpx.PoolTimeout": POOL,
-    "httpcore.PoolTimeout": POOL,
-    "httpx.ConnectTimeout": CONNECT_TIMEOUT,
-    "httpcore.ConnectTimeout": CONNECT_TIMEOUT,
-    "httpx.TimeoutException": TIMEOUT,
-    "httpcore.TimeoutException": TIMEOUT,
-    "httpx.ReadError": RESET,
-    "httpx.WriteError": RESET,
-    "httpx.RemoteProtocolError": RESET,
-    "urllib3.exceptions.EmptyPoolError": POOL,
-    "urllib3.exceptions.ConnectTimeoutError": CONNECT_TIMEOUT,
-    "urllib3.exceptions.ReadTimeoutError": TIMEOUT,
-    "requests.exceptions.ConnectTimeout": CONNECT_TIMEOUT,
-    "requests.exceptions.ReadTimeout": TIMEOUT,
-    "requests.exceptions.ChunkedEncodingError": RESET,
-    "aiohttp.client_exceptions.ConnectionTimeoutError": CONNECT_TIMEOUT,
-    "aiohttp.client_exceptions.ServerTimeoutError": TIMEOUT,
-    "aiohttp.client_exceptions.ServerDisconnectedError": RESET,
-    "aiohttp.client_exceptions.ClientPayloadError": RESET,
-    "aiohttp.client_exceptions.ClientConnectorCertificateError": CERTIFICATE,
-    "aiohttp.client_exceptions.ServerFingerprintMismatch": CERTIFICATE,
-    "http.client.RemoteDisconnected": RESET,
-    "http.client.IncompleteRead": RESET,
-    "anyio.BrokenResourceError": RESET,
-    "anyio.EndOfStream": RESET,
-    "botocore.exceptions.ConnectTimeoutError": CONNECT_TIMEOUT,
-    "botocore.exceptions.ReadTimeoutError": TIMEOUT,
-    "concurrent.futures._base.TimeoutError": TIMEOUT,
-}
-
-# Names that only say "the connection"; used when nothing deeper says more.
-_GENERAL: Final[Mapping[str, Verdict]] = {
-    "httpx.ConnectError": CONNECT_FAILED,
-    "httpcore.ConnectError": CONNECT_FAILED,
-    "httpx.NetworkError": LOST,
-    "httpcore.NetworkError": LOST,
-    _NEW_CONNECTION: CONNECT_FAILED,
-    "urllib3.exceptions.SSLError": TLS,
-    "urllib3.exceptions.ProtocolError": RESET,
-    "requests.exceptions.SSLError": TLS,
-    "requests.exceptions.Timeout": TIMEOUT,
-    "requests.exceptions.ConnectionError": LOST,
-    "aiohttp.client_exceptions.ClientConnectorSSLError": TLS,
-    "aiohttp.client_exceptions.ClientConnectorError": CONNECT_FAILED,
-    "aiohttp.client_exceptions.ClientConnectionError": LOST,
-    "botocore.exceptions.EndpointConnectionError": CONNECT_FAILED,
-    "botocore.exceptions.ConnectionError": LOST,
-    "urllib.error.URLError": LOST,
-    "ConnectionError": LOST,
-}
+BUSY: Final = transient_fault("busy_matcher", ambiguous=False)
 
 _DNS_TRANSIENT: Final = frozenset(
     code for code in (getattr(socket, "EAI_AGAIN", None), getattr(socket, "EAI_MEMORY", None))
     if code is not None
 )  # fmt: skip
+# h_errno of the old resolver functions: TRY_AGAIN.
+_TRY_AGAIN: Final = 2
 
 _ERRNOS: Final[Mapping[int, Verdict]] = {
     errno.ECONNREFUSED: REFUSED,
@@ -97,18 +43,21 @@ _ERRNOS: Final[Mapping[int, Verdict]] = {
     errno.EADDRNOTAVAIL: POOL,
     errno.EMFILE: POOL,
     errno.ENFILE: POOL,
+    errno.ENOBUFS: POOL,
+    errno.EAGAIN: BUSY,
+    errno.EBUSY: BUSY,
+    errno.EADDRINUSE: BUSY,
+    errno.EINTR: transient_fault("interrupted_matcher", ambiguous=True),
 }
 
 
 def classify_network(error: BaseException) -> Verdict | None:
-    """Judge a fault of the network that says exactly what happened, or return None."""
-    names = names_of(type(error))
-    by_name = _lookup(_EXACT, names)
-    # urllib3 derives "no connection at all", unknown hosts included, from its connect time-out.
-    if by_name is not None and _NEW_CONNECTION not in names:
-        return by_name
+    """Judge a fault of the network that Python itself raises, or return None."""
     if is_a(error, socket.gaierror):
         return DNS_TRANSIENT if _errno_of(error) in _DNS_TRANSIENT else DNS_UNKNOWN_HOST
+    if is_a(error, socket.herror):
+        return DNS_TRANSIENT if _errno_of(error) == _TRY_AGAIN else DNS_UNKNOWN_HOST
+    names = names_of(type(error))
     if "ssl.SSLError" in names:
         return _judge_tls(names)
     if is_a(error, TimeoutError):
@@ -120,18 +69,6 @@ def classify_network(error: BaseException) -> Verdict | None:
     if is_a(error, OSError):
         return _ERRNOS.get(_errno_of(error) or 0)
     return None
-
-
-def classify_connection(error: BaseException) -> Verdict | None:
-    """Judge an exception that only says that the connection failed, or return None."""
-    return _lookup(_GENERAL, names_of(type(error)))
-
-
-def _lookup(table: Mapping[str, Verdict], names: frozenset[str]) -> Verdict | None:
-    # In the table's order: it lists the narrower class before the wider.
-    if table.keys().isdisjoint(names):
-        return None
-    return next(verdict for name, verdict in table.items() if name in names)
 
 
 def _judge_tls(names: frozenset[str]) -> Verdict:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import errno
+from collections.abc import Mapping
 from typing import Final
 
-from fuseboard.classification.inspecting import is_a, names_of, probe
+from fuseboard.classification.inspecting import is_a, probe
+from fuseboard.classification.naming import Named
+from fuseboard.classification.network import POOL, RESET, TIMEOUT
 from fuseboard.classification.verdicts import (
     access_fault,
     input_fault,
     persistent_fault,
     semantic_fault,
+    transient_fault,
 )
 from fuseboard.record import Verdict
 
@@ -21,6 +25,9 @@ MALFORMED: Final = semantic_fault("malformed_data_matcher")
 FILE: Final = input_fault("file_not_found_matcher")
 PERMISSION: Final = access_fault("file_permission_matcher")
 STORAGE: Final = persistent_fault("storage_full_matcher", ambiguous=True)
+_NOT_BEGUN: Final = transient_fault("cancelled_work_matcher", ambiguous=False)
+_PATTERN: Final = input_fault("schema_validation_matcher")
+_UNFIT: Final = input_fault("invalid_request_matcher")
 
 # ValueError, RuntimeError and OSError are not among them: tools raise them for faults of any
 # class, so they say nothing.
@@ -39,20 +46,58 @@ _DEFECTS: Final = (
     StopIteration,
     StopAsyncIteration,
 )
-_MALFORMED: Final = frozenset(
+_NAMED: Final = Named(
     {
-        "json.decoder.JSONDecodeError",
-        "UnicodeDecodeError",
-        "orjson.JSONDecodeError",
-        "msgspec.DecodeError",
-        "httpx.DecodingError",
-        "requests.exceptions.JSONDecodeError",
-        "requests.exceptions.ContentDecodingError",
-        "aiohttp.client_exceptions.ContentTypeError",
-        "xml.etree.ElementTree.ParseError",
+        **dict.fromkeys(
+            (
+                "json.decoder.JSONDecodeError",
+                "UnicodeDecodeError",
+                "orjson.JSONDecodeError",
+                "msgspec.DecodeError",
+                "httpx.DecodingError",
+                "requests.exceptions.JSONDecodeError",
+                "requests.exceptions.ContentDecodingError",
+                "urllib3.exceptions.DecodeError",
+                "aiohttp.client_exceptions.ContentTypeError",
+                "asyncio.exceptions.LimitOverrunError",
+                "xml.etree.ElementTree.ParseError",
+                "xml.parsers.expat.ExpatError",
+                "tomllib.TOMLDecodeError",
+                "_csv.Error",
+                "_pickle.UnpicklingError",
+                "zlib.error",
+                "gzip.BadGzipFile",
+                "zipfile.BadZipFile",
+                "tarfile.ReadError",
+                "binascii.Error",
+            ),
+            MALFORMED,
+        ),
+        "asyncio.exceptions.IncompleteReadError": RESET,
+        "asyncio.queues.QueueFull": POOL,
+        "queue.Full": POOL,
+        "asyncio.queues.QueueEmpty": TIMEOUT,
+        "_queue.Empty": TIMEOUT,
+        # Only what has not begun can be cancelled in an executor.
+        "concurrent.futures._base.CancelledError": _NOT_BEGUN,
+        "concurrent.futures._base.BrokenExecutor": DEFECT,
+        "asyncio.exceptions.InvalidStateError": DEFECT,
+        "concurrent.futures._base.InvalidStateError": DEFECT,
+        "pydantic_core._pydantic_core.PydanticSerializationError": DEFECT,
+        "pydantic.errors.PydanticUserError": DEFECT,
+        "re.error": _PATTERN,
+        "re.PatternError": _PATTERN,
     }
 )
-_FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS})
+_ERRNOS: Final[Mapping[object, Verdict]] = {
+    errno.ENOSPC: STORAGE,
+    errno.EDQUOT: STORAGE,
+    errno.EROFS: STORAGE,
+    errno.EIO: STORAGE,
+    errno.ENOEXEC: persistent_fault("program_not_found_matcher"),
+    errno.E2BIG: _UNFIT,
+    errno.ENAMETOOLONG: _UNFIT,
+}
 
 
 def is_defect(error: BaseException) -> bool:
@@ -61,8 +106,8 @@ def is_defect(error: BaseException) -> bool:
 
 
 def classify_data(error: BaseException) -> Verdict | None:
-    """Judge an answer that cannot be decoded, or return None."""
-    return None if _MALFORMED.isdisjoint(names_of(type(error))) else MALFORMED
+    """Judge broken data, and what queues and executors raise, or return None."""
+    return _NAMED.of(type(error))
 
 
 def classify_python(error: BaseException) -> Verdict | None:
@@ -75,6 +120,4 @@ def classify_python(error: BaseException) -> Verdict | None:
         return FILE
     if is_a(error, PermissionError):
         return PERMISSION
-    if is_a(error, OSError) and probe(error, "errno") in _FULL:
-        return STORAGE
-    return None
+    return _ERRNOS.get(probe(error, "errno")) if is_a(error, OSError) else None

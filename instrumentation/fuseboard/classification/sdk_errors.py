@@ -1,4 +1,4 @@
-"""Exceptions of agent and data clients that carry no HTTP status, by qualified name."""
+"""Exceptions of agents' clients that carry no HTTP status, by qualified name; and our own."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ from dataclasses import replace
 from typing import Final
 
 from fuseboard.classification.http import as_status, judge_status
+from fuseboard.classification.http_clients import LOST
 from fuseboard.classification.inspecting import names_of, probe
-from fuseboard.classification.network import LOST, POOL, TIMEOUT
+from fuseboard.classification.naming import Named
+from fuseboard.classification.network import TIMEOUT
+from fuseboard.classification.python import MALFORMED
 from fuseboard.classification.results import EMPTY
 from fuseboard.classification.verdicts import (
     access_fault,
@@ -36,35 +39,44 @@ THREADS: Final = transient_fault(
 LIMIT: Final = transient_fault("limit_exceeded", ambiguous=False, origin=Origin.ORCHESTRATION)
 ATTEMPT_TIMEOUT: Final = transient_fault("attempt_timeout", ambiguous=True)
 
-_LOCKED: Final = transient_fault("lock_wait_matcher", ambiguous=False)
+_CREDENTIALS: Final = access_fault("credentials_matcher")
 _MODEL: Final = Verdict(
     ErrorClass.L5_SEMANTIC, "model_output_matcher", False, ambiguous=True, origin=Origin.MODEL
 )
 
-_NAMES: Final[Mapping[str, Verdict]] = {
-    "openai.APITimeoutError": TIMEOUT,
-    "openai.APIConnectionError": LOST,
-    "anthropic.APITimeoutError": TIMEOUT,
-    "anthropic.APIConnectionError": LOST,
-    "botocore.exceptions.NoCredentialsError": access_fault("credentials_matcher"),
-    "botocore.exceptions.ParamValidationError": input_fault("schema_validation_matcher"),
-    "google.auth.exceptions.GoogleAuthError": access_fault("credentials_matcher"),
-    "langchain_core.exceptions.OutputParserException": _MODEL,
-    "pydantic_ai.exceptions.UnexpectedModelBehavior": _MODEL,
-    "pydantic_ai.exceptions.ToolFailed": semantic_fault("framework_tool_error"),
-    "fastmcp.exceptions.NotFoundError": input_fault("unknown_tool_matcher"),
-    "fastmcp.exceptions.ToolError": semantic_fault("mcp_tool_error"),
-    "mcp.server.fastmcp.exceptions.ToolError": semantic_fault("mcp_tool_error"),
-    "sqlalchemy.exc.TimeoutError": POOL,
-    "psycopg_pool.PoolTimeout": POOL,
-    "psycopg.errors.LockNotAvailable": _LOCKED,
-    "psycopg.errors.DeadlockDetected": _LOCKED,
-    "psycopg.errors.SerializationFailure": _LOCKED,
-    "redis.exceptions.BusyLoadingError": transient_fault("busy_matcher", ambiguous=False),
-    "redis.exceptions.AuthenticationError": access_fault("credentials_matcher"),
-    "redis.exceptions.TimeoutError": TIMEOUT,
-    "redis.exceptions.ConnectionError": LOST,
-}
+_EXACT: Final = Named(
+    {
+        "openai.LengthFinishReasonError": _MODEL,
+        "openai.ContentFilterFinishReasonError": _MODEL,
+        "openai.SubjectTokenProviderError": _CREDENTIALS,
+        "anthropic.CredentialsError": _CREDENTIALS,
+        "google.auth.exceptions.GoogleAuthError": _CREDENTIALS,
+        "google.auth.exceptions.TransportError": None,
+        "google.auth.exceptions.TimeoutError": TIMEOUT,
+        "google.genai.errors.UnknownFunctionCallArgumentError": _MODEL,
+        "grpc.FutureTimeoutError": TIMEOUT,
+        "langchain_core.exceptions.OutputParserException": _MODEL,
+        "pydantic_ai.exceptions.UnexpectedModelBehavior": _MODEL,
+        "pydantic_ai.exceptions.ToolFailed": semantic_fault("framework_tool_error"),
+        "fastmcp.exceptions.NotFoundError": input_fault("unknown_tool_matcher"),
+        "fastmcp.exceptions.ToolError": semantic_fault("mcp_tool_error"),
+        "mcp.server.fastmcp.exceptions.ToolError": semantic_fault("mcp_tool_error"),
+    }
+)
+# Names that only give the direction; what they were raised from says more.
+_GENERAL: Final = Named(
+    {
+        "openai.APITimeoutError": TIMEOUT,
+        "openai.APIConnectionError": LOST,
+        "openai.APIResponseValidationError": MALFORMED,
+        "anthropic.APITimeoutError": TIMEOUT,
+        "anthropic.APIConnectionError": LOST,
+        "anthropic.APIResponseValidationError": MALFORMED,
+        "google.auth.exceptions.TransportError": LOST,
+        "google.genai.errors.UnknownApiResponseError": MALFORMED,
+        "google.api_core.exceptions.RetryError": TIMEOUT,
+    }
+)
 
 _MCP_ERRORS: Final = frozenset({"mcp.shared.exceptions.MCPError", "mcp.shared.exceptions.McpError"})
 # JSON-RPC codes, as MCP and its SDK use them.
@@ -80,7 +92,6 @@ _JSON_RPC: Final[Mapping[int, Verdict]] = {
     -32021: persistent_fault("json_rpc_matcher"),
     -32022: persistent_fault("json_rpc_matcher"),
 }
-_SQLITE_BUSY: Final = frozenset({5, 6})
 
 
 def classify_own(error: BaseException) -> Verdict | None:
@@ -104,13 +115,14 @@ def classify_sdk(error: BaseException) -> Verdict | None:
     names = names_of(type(error))
     if not _MCP_ERRORS.isdisjoint(names):
         return _judge_mcp(error)
-    if "sqlite3.OperationalError" in names:
-        code = probe(error, "sqlite_errorcode")
-        # The low byte is the primary code, the rest refines it.
-        return _LOCKED if isinstance(code, int) and code & 0xFF in _SQLITE_BUSY else None
-    if _NAMES.keys().isdisjoint(names):
-        return None
-    return next(verdict for name, verdict in _NAMES.items() if name in names)
+    if "google.auth.exceptions.GoogleAuthError" in names and probe(error, "retryable") is True:
+        return None  # the token could not be fetched now; the cause says why
+    return _EXACT.of(type(error))
+
+
+def classify_sdk_connection(error: BaseException) -> Verdict | None:
+    """Judge an exception of a known client that only gives the direction, or return None."""
+    return _GENERAL.of(type(error))
 
 
 def _judge_open_circuit(error: BaseException) -> Verdict:

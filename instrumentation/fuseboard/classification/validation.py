@@ -4,29 +4,36 @@ from __future__ import annotations
 
 from typing import Final
 
-from fuseboard.classification.inspecting import names_of
-from fuseboard.classification.verdicts import input_fault
+from fuseboard.classification.naming import Named
+from fuseboard.classification.verdicts import input_fault, persistent_fault
 from fuseboard.record import Verdict
 
 SCHEMA: Final = input_fault("schema_validation_matcher")
 BINDING: Final = input_fault("argument_binding_matcher")
 """The verdict on a ``TypeError`` because the arguments do not fit the tool's signature."""
 
-_VALIDATION_ERRORS: Final = frozenset(
+_NAMED: Final = Named(
     {
-        "pydantic_core._pydantic_core.ValidationError",
-        "pydantic.error_wrappers.ValidationError",
-        "pydantic.v1.error_wrappers.ValidationError",
-        "jsonschema.exceptions.ValidationError",
-        "marshmallow.exceptions.ValidationError",
-        "msgspec.ValidationError",
-        "fastmcp.exceptions.ValidationError",
-        "voluptuous.error.Invalid",
-        "cattrs.errors.BaseValidationError",
+        **dict.fromkeys(
+            (
+                "pydantic_core._pydantic_core.ValidationError",
+                "pydantic.error_wrappers.ValidationError",
+                "pydantic.v1.error_wrappers.ValidationError",
+                "jsonschema.exceptions.ValidationError",
+                "marshmallow.exceptions.ValidationError",
+                "msgspec.ValidationError",
+                "fastmcp.exceptions.ValidationError",
+                "voluptuous.error.Invalid",
+                "cattrs.errors.BaseValidationError",
+            ),
+            SCHEMA,
+        ),
+        # The schema itself is none.
+        "jsonschema.exceptions.SchemaError": persistent_fault("schema_matcher"),
     }
 )
 
 
 def classify_validation(error: BaseException) -> Verdict | None:
     """Judge an exception of a validating library, by qualified name; else return None."""
-    return None if _VALIDATION_ERRORS.isdisjoint(names_of(type(error))) else SCHEMA
+    return _NAMED.of(type(error))

@@ -124,7 +124,7 @@ FAKES: list[tuple[BaseException, ErrorClass, int | None, bool, bool]] = [
     (mcp(-1), UN, None, False, True),
     (make("botocore.exceptions.NoCredentialsError"), L2, None, False, False),
     (make("sqlalchemy.exc.TimeoutError"), L3, None, True, False),
-    (make("psycopg.errors.DeadlockDetected"), L3, None, True, False),
+    (make("psycopg.errors.DeadlockDetected", sqlstate="40P01"), L3, None, True, False),
     (make("httpx.PoolTimeout"), L3, None, True, False),
     (make("pydantic_ai.exceptions.UnexpectedModelBehavior"), L5, None, False, True),
     (TimeoutError(), L3, None, True, True),

@@ -54,11 +54,11 @@ def while_handling_another() -> Exception:
 PLAIN = [
     ConnectionResetError("x"), TimeoutError(), KeyError("k"), ValueError("v"), BareError("x"),
     OSError(errno.ENOSPC, "full"), OSError(errno.EHOSTUNREACH, "far"), OSError("words"),
-    FileNotFoundError(errno.ENOENT, "no"), NotImplementedError(), RecursionError(),
+    PermissionError(errno.EACCES, "no"), NotImplementedError(), RecursionError(),
 ]  # fmt: skip
 TELLING = [
     with_attribute(), from_another(), while_handling_another(), WithStatusError(503),
-    WithStatusError(404), MadeByMetaError(), SystemExit(3),
+    WithStatusError(404), MadeByMetaError(), SystemExit(3), FileNotFoundError(errno.ENOENT, "no"),
     UnicodeDecodeError("utf-8", b"x", 0, 1, "bad"),
     ExceptionGroup("g", [TimeoutError()]), RuntimeError(ConnectionRefusedError()),
 ]  # fmt: skip
