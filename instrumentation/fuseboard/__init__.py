@@ -2,7 +2,7 @@
 
 Call :func:`init` once, decorate tools with :func:`tool`, and every call becomes a span with an
 error class and counts in metrics. A :class:`Policy` guards calls with retry, breaker, timeout,
-budget and fallback.
+budget, cache and fallback.
 """
 
 from fuseboard.calls import CurrentCall, call, current_call, tool, wrap
@@ -10,6 +10,7 @@ from fuseboard.classification import classifier
 from fuseboard.conventions import Confidence, Effects, ErrorClass, Outcome, ResultSource
 from fuseboard.errors import (
     AbandonedThreadsError,
+    AskUserError,
     AttemptTimeoutError,
     BudgetExhaustedError,
     CallRejectedError,
@@ -20,15 +21,18 @@ from fuseboard.errors import (
     LimitExceededError,
     Problem,
 )
-from fuseboard.policy import Breaker, Fallback, Limit, Policy, Retry, Validation
+from fuseboard.policy import Breaker, Cache, Fallback, Limit, Policy, Retry, Validation
+from fuseboard.policy.cache_redis import RedisStore
 from fuseboard.record import Verdict
 from fuseboard.setup import flush, init, metrics_text, serve_metrics, shutdown
 
 __all__ = [
     "AbandonedThreadsError",
+    "AskUserError",
     "AttemptTimeoutError",
     "Breaker",
     "BudgetExhaustedError",
+    "Cache",
     "CallRejectedError",
     "CircuitOpenError",
     "Confidence",
@@ -44,6 +48,7 @@ __all__ = [
     "Outcome",
     "Policy",
     "Problem",
+    "RedisStore",
     "ResultSource",
     "Retry",
     "Validation",

@@ -158,3 +158,20 @@ class InvalidResultError(FuseboardError):
         except Exception:
             state["value"] = None
         return _rebuild, (type(self), self.args), state
+
+
+class AskUserError(Exception):
+    """Raised by a tool or a fallback that cannot go on before the user has answered.
+
+    It is no error of the call, whose outcome is ``interrupted``: nothing is tried again or
+    served instead, no breaker counts it, and it reaches the caller as it was raised.
+
+    Attributes:
+        question: What to ask the user.
+
+    Since 0.1.
+    """
+
+    def __init__(self, question: str) -> None:
+        super().__init__(question)
+        self.question = question

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from fuseboard.conventions import (
     AttemptResult,
@@ -100,6 +100,10 @@ class AttemptRecord:
         """``failure`` unless it succeeded; one that was cut short has no error class."""
         has_succeeded = self.fault is None and self.cut_by is None
         return AttemptResult.SUCCESS if has_succeeded else AttemptResult.FAILURE
+
+
+TOOL_MARK: Final = "__fuseboard_tool__"
+"""The attribute by which a function is known to be a tool already."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -150,6 +150,15 @@ def test_every_setting_of_a_policy_is_documented_with_its_default(cls: type) -> 
     }
 
 
+def test_every_setting_of_a_cache_is_documented_with_its_default() -> None:
+    found = documented(POLICIES, "setting of `Cache`")
+    wanted = {field.name: field.default for field in dataclasses.fields(fuseboard.Cache)}
+    assert set(wanted.pop("stale_on")) == set(fuseboard.ErrorClass) - {"L1_input"}
+    assert found.pop("stale_on") == "all but `L1_input"
+    assert found == {name: show(default) for name, default in wanted.items()}
+    assert documented(POLICIES, "setting of `RedisStore`") == defaults_of(fuseboard.RedisStore)
+
+
 def test_every_setting_of_a_fallback_is_documented() -> None:
     found = documented(POLICIES, "setting of `Fallback`")
     assert found.keys() == {field.name for field in dataclasses.fields(fuseboard.Fallback)}

@@ -31,7 +31,7 @@ def guard_sync(tool: Tool, policy: Policy, function: Callable[..., Any]) -> Call
         permit = first.permit()
         if permit is None or (uses_threads and THREADS.is_full()):
             run = GuardedRun(tool, policy, args, kwargs, ambient, uses_threads=True)
-            return _drive_sync(run, function)
+            return drive_sync(run, function)
         call, entered = begin(tool, args, kwargs)
         try:
             value = attempt(*args, **kwargs)
@@ -49,7 +49,7 @@ def guard_sync(tool: Tool, policy: Policy, function: Callable[..., Any]) -> Call
             run = first.hand_over(call, permit, args, kwargs, ambient)
             if run.returned(value):
                 return value
-        return _drive_sync(run, function) if wait(run) else fall_back(run)
+        return drive_sync(run, function) if wait(run) else fall_back(run)
 
     return guarded
 
@@ -63,7 +63,7 @@ def guard_async(tool: Tool, policy: Policy, function: Callable[..., Any]) -> Cal
         ambient = exception()
         permit = first.permit()
         if permit is None:
-            return await _drive_async(GuardedRun(tool, policy, args, kwargs, ambient), function)
+            return await drive_async(GuardedRun(tool, policy, args, kwargs, ambient), function)
         call, entered = begin(tool, args, kwargs)
         try:
             value = await attempt(*args, **kwargs)
@@ -80,13 +80,14 @@ def guard_async(tool: Tool, policy: Policy, function: Callable[..., Any]) -> Cal
             if run.returned(value):
                 return value
         if await async_wait(run):
-            return await _drive_async(run, function)
+            return await drive_async(run, function)
         return await fall_back_async(run)
 
     return guarded
 
 
-def _drive_sync(run: GuardedRun, function: Callable[..., Any]) -> Any:
+def drive_sync(run: GuardedRun, function: Callable[..., Any]) -> Any:
+    """Make the attempts of a call that are left; return the answer, live or not."""
     while admit(run):
         entered = run.enter()
         try:
@@ -106,7 +107,8 @@ def _drive_sync(run: GuardedRun, function: Callable[..., Any]) -> Any:
     return fall_back(run)
 
 
-async def _drive_async(run: GuardedRun, function: Callable[..., Any]) -> Any:
+async def drive_async(run: GuardedRun, function: Callable[..., Any]) -> Any:
+    """Do what :func:`drive_sync` does, for coroutine functions."""
     while await async_admit(run):
         entered = run.enter()
         try:

@@ -6,18 +6,23 @@ import copy
 import inspect
 from typing import Any
 
+from fuseboard import guard
 from fuseboard.calls.guarded import GuardedRun
 from fuseboard.calls.recording import leave
-from fuseboard.conventions import Layer, Outcome
+from fuseboard.classification import EMPTY
+from fuseboard.conventions import Layer, Outcome, ResultSource
 from fuseboard.policy.config import Fallback
 
 
 def fall_back(run: GuardedRun) -> Any:
-    """Return what the first fallback gives that is of use.
+    """Return a stale answer, or else what the first fallback gives that is of use.
 
     Raises:
         BaseException: What the tool itself raised, if nothing can be served.
     """
+    stale = serve_stale(run)
+    if stale is not None:
+        return stale[0]
     for fallback in run.fallbacks():
         entered = run.enter()
         try:
@@ -35,6 +40,9 @@ def fall_back(run: GuardedRun) -> Any:
 
 async def fall_back_async(run: GuardedRun) -> Any:
     """Do what :func:`fall_back` does, for async tools."""
+    stale = serve_stale(run)
+    if stale is not None:
+        return stale[0]
     for fallback in run.fallbacks():
         entered = run.enter()
         try:
@@ -52,6 +60,25 @@ async def fall_back_async(run: GuardedRun) -> Any:
     return run.conclude()
 
 
+def serve_stale(run: GuardedRun) -> tuple[Any] | None:
+    """Serve the stale answer of the cache, if there is one that may be; return it."""
+    stale = run.stale_answer()
+    if stale is None:
+        return None
+    try:
+        value = stale.copy()
+    except Exception as fault:
+        guard.swallow("copying an answer of the cache", fault)
+        return None
+    call = run.call
+    call.result_source = ResultSource.CACHE
+    call.result_age_seconds = stale.age
+    call.confidence = stale.confidence
+    call.note("cache", "stale")
+    run.served(value, Layer.CACHE)
+    return (value,)
+
+
 def ask(run: GuardedRun, fallback: Fallback) -> Any:
     """Return what a fallback gives: its static value, or what its function returns."""
     if fallback.function is not None:
@@ -61,19 +88,36 @@ def ask(run: GuardedRun, fallback: Fallback) -> Any:
     return copy.deepcopy(value) if type(value) in (dict, list, set) else value
 
 
-def serves(run: GuardedRun, fallback: Fallback, value: Any) -> bool:
-    """Serve what a fallback gave, unless it is unusable as well."""
+def serves(run: GuardedRun, fallback: Fallback, value: Any, *, is_empty: bool = False) -> bool:
+    """Serve what a fallback gave, unless it is unusable as well.
+
+    Args:
+        run: The call.
+        fallback: The fallback.
+        value: What it gave.
+        is_empty: Whether it is a stream without items.
+    """
     call = run.call
-    finding = run.inspect(value)
-    if finding is not None and finding.partial_failures is None:
+    if _is_unusable(run, fallback, value, is_empty):
         call.note("fallback", "failed")
         return False
     call.result_source = fallback.source
     call.confidence = fallback.confidence
     call.fallback_tool = fallback.name
-    call.note("fallback", "served")
+    call.note("fallback", "handed_over" if fallback.hand_over else "served")
     run.served(value, Layer.FALLBACK)
     return True
+
+
+def _is_unusable(run: GuardedRun, fallback: Fallback, value: Any, is_empty: bool) -> bool:
+    finding = run.inspect(value)
+    if finding is None:
+        validation = run.policy.validation
+        refuses_empty = validation is not None and validation.non_empty
+        return is_empty and refuses_empty and not fallback.hand_over
+    if finding.verdict is EMPTY:
+        return not fallback.hand_over  # the person has been told, with or without a word of it
+    return finding.partial_failures is None
 
 
 def failed(run: GuardedRun, error: BaseException) -> bool:

@@ -25,7 +25,7 @@ from fuseboard.calls.recording import (
     open_call,
 )
 from fuseboard.calls.registration import Tool
-from fuseboard.calls.substitutes import substitutes
+from fuseboard.calls.substitutes import Stale, substitutes, switches_at_once
 from fuseboard.classification import (
     EMPTY,
     ResultFinding,
@@ -34,6 +34,7 @@ from fuseboard.classification import (
     judge_result,
 )
 from fuseboard.conventions import (
+    Confidence,
     Layer,
     Outcome,
     RetryEnd,
@@ -98,6 +99,7 @@ class GuardedRun:
         "kwargs",
         "policy",
         "queued",
+        "stale",
         "tool",
     )
 
@@ -133,6 +135,7 @@ class GuardedRun:
         self.kwargs = kwargs
         self.call = call if call is not None else open_call(tool, args, kwargs)
         self.delay: float | None = 0.0
+        self.stale: Stale | None = None
         self.queued: Place | None = None
         self._ambient = ambient
         self._uses_threads = uses_threads and (
@@ -242,7 +245,7 @@ class GuardedRun:
             InvalidResultError: The call has ended because validation refuses the value.
         """
         now = RUNTIME.clock.monotonic()
-        finding = self._inspect(value)
+        finding = self.inspect(value)
         if finding is None or finding.partial_failures is not None:
             self._close_attempt(now, None)
             self._record_result(value)
@@ -278,13 +281,18 @@ class GuardedRun:
         fault = self._fault
         return iter(()) if fault is None else substitutes(self.policy, fault.verdict)
 
+    def stale_answer(self) -> Stale | None:
+        """Return the stale answer if the fault allows it to be served."""
+        fault, stale = self._fault, self.stale
+        return stale if fault and stale and stale.goes_with(fault.verdict) else None
+
+    def failed_elsewhere(self, fault: Fault | None) -> None:
+        """Take in the fault of an equal call that this one waited for."""
+        self._fault = fault
+
     def judge(self, error: BaseException) -> Fault | Outcome:
         """Judge an exception that was raised on behalf of this call."""
         return judge_raised(self.tool, error, self.args, self.kwargs, self._ambient)
-
-    def inspect(self, value: Any) -> ResultFinding | None:
-        """Return what is wrong with a value by the policy's own measure, or None."""
-        return self._inspect(value)
 
     def served(self, value: Any, layer: Layer) -> None:
         """End the call with a value that stands in for the live one."""
@@ -293,6 +301,11 @@ class GuardedRun:
         if strategy is RetryStrategy.NONE:
             strategy = RetryStrategy.SWITCH
         self._end(Outcome.DEGRADED, self._fault, layer, strategy)
+
+    def hit(self, value: Any) -> None:
+        """End the call with an answer of the cache that is as good as a live one."""
+        self._record_result(value)
+        self._end(Outcome.OK, None, Layer.CACHE)
 
     def end(self, outcome: Outcome, fault: Fault | None, layer: Layer) -> None:
         """End the call in a layer around the attempts."""
@@ -440,7 +453,8 @@ class GuardedRun:
             if policy.timeout is None or left < policy.timeout:
                 self._time_limit, self._cut_by_budget = left, True
 
-    def _inspect(self, value: Any) -> ResultFinding | None:
+    def inspect(self, value: Any) -> ResultFinding | None:
+        """Return what is wrong with a value by the policy's own measure, or None."""
         finding = judge_result(value, self.call.started_unix_ns / 1e9)
         validation = self.policy.validation
         if finding is None and validation is not None and validation.non_empty and is_empty(value):
@@ -481,9 +495,15 @@ class GuardedRun:
     def _may_go_on(self, fault: Fault) -> bool:
         """Plan what follows a fault; tell whether anything does: a retry or a fallback."""
         self._plan(fault.verdict)
-        return self.delay is not None or next(self.fallbacks(), None) is not None
+        return self.delay is not None or self._can_fall_back()
+
+    def _can_fall_back(self) -> bool:
+        return self.stale_answer() is not None or next(self.fallbacks(), None) is not None
 
     def _plan(self, verdict: Verdict) -> None:
+        if switches_at_once(self.policy, verdict) and self._can_fall_back():
+            self.delay, self._strategy = None, RetryStrategy.SWITCH
+            return
         made = len(self.call.attempts)
         plan = plan_retry(self.policy, verdict, made, self._elapsed(), RUNTIME.uniform)
         self.delay = None
@@ -521,6 +541,8 @@ class GuardedRun:
         was_retried = len(self.call.attempts) > 1
         layer = Layer.RETRY if was_retried else Layer.TOOL
         if finding is None:
+            if self.policy.cache is not None:
+                self.call.confidence = Confidence.HIGH  # beside which that of a hit is to be read
             self._end(Outcome.OK, None, layer, self._strategy, now)
             return
         fault = Fault(finding.verdict, finding.code, finding.message)

@@ -247,7 +247,7 @@ def close_call(
     call.fault = fault
     call.layer = layer
     call.retry_strategy = strategy
-    if outcome is Outcome.OK or outcome is Outcome.PARTIAL:
+    if call.result_source is None and (outcome is Outcome.OK or outcome is Outcome.PARTIAL):
         call.result_source = ResultSource.LIVE
     call.outcome = outcome
     try:

@@ -9,7 +9,15 @@ would repeat items.
 from __future__ import annotations
 
 import inspect
-from collections.abc import AsyncGenerator, AsyncIterable, Callable, Generator, Iterator
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterable,
+    AsyncIterator,
+    Callable,
+    Generator,
+    Iterator,
+)
+from contextlib import asynccontextmanager
 from sys import exception
 from typing import Any, NamedTuple
 
@@ -45,7 +53,7 @@ def stream_sync(tool: Tool, policy: Policy, function: Callable[..., Any]) -> Cal
         if opening.stream is None:
             return opening.item
         if not opening.is_live:
-            return (yield from opening.stream)
+            return (yield from _resume(opening.stream, opening.item))
         return (yield from relay(run, opening.stream, opening.item))
 
     return streaming
@@ -61,8 +69,10 @@ def stream_async(tool: Tool, policy: Policy, function: Callable[..., Any]) -> Ca
         if stream is None:
             return
         if not opening.is_live:
-            async for item in stream:
+            async with _closing(stream):
                 yield item
+                async for item in stream:
+                    yield item
             return
         # The relay of the sync case once more: an async generator can't delegate.
         while True:
@@ -217,15 +227,15 @@ def _serve(run: GuardedRun) -> _Opening:
         entered = run.enter()
         try:
             value = ask(run, fallback)
-            items = iter(value)
+            opening = _first_of(iter(value))
         except BaseException as error:
             leave(entered)
             if failed(run, error):
                 raise
             continue
         leave(entered)
-        if serves(run, fallback, value):
-            return _Opening(items, is_live=False)
+        if serves(run, fallback, value, is_empty=opening.stream is None):
+            return opening
     return _Opening(None, run.conclude())
 
 
@@ -236,16 +246,75 @@ async def _serve_async(run: GuardedRun) -> _Opening:
             value = ask(run, fallback)
             if inspect.isawaitable(value):
                 value = await value
-            items = value if isinstance(value, AsyncIterable) else _as_async(iter(value))
+            items = aiter(value) if isinstance(value, AsyncIterable) else _as_async(iter(value))
+            opening = await _first_of_async(items)
         except BaseException as error:
             leave(entered)
             if failed(run, error):
                 raise
             continue
         leave(entered)
-        if serves(run, fallback, value):
-            return _Opening(items, is_live=False)
+        if serves(run, fallback, value, is_empty=opening.stream is None):
+            return opening
     return _Opening(None, run.conclude())
+
+
+def _first_of(items: Iterator[Any]) -> _Opening:
+    # A fallback has been of use only once it has given something.
+    try:
+        return _Opening(items, next(items), is_live=False)
+    except StopIteration as stop:
+        return _Opening(None, stop.value)
+
+
+async def _first_of_async(items: AsyncIterator[Any]) -> _Opening:
+    try:
+        return _Opening(items, await anext(items), is_live=False)
+    except StopAsyncIteration:
+        return _Opening(None)
+
+
+def _resume(items: Any, item: Any) -> Generator[Any, Any, Any]:
+    """Yield what a fallback gives after its first item, and pass everything on, as far as it goes.
+
+    Args:
+        items: An iterator that has given its first item, perhaps a generator.
+        item: That item.
+    """
+    while True:
+        try:
+            argument = yield item
+        except GeneratorExit:
+            getattr(items, "close", _nothing)()
+            raise
+        except BaseException as thrown:
+            step, argument = getattr(items, "throw", None), thrown
+            if step is None:
+                raise
+        else:
+            if argument is None:
+                return (yield from items)
+            step = items.send
+        try:
+            item = step(argument)
+        except StopIteration as stop:
+            return stop.value
+        finally:
+            argument = None  # may be an exception, whose traceback holds this frame
+
+
+@asynccontextmanager
+async def _closing(stream: Any) -> AsyncGenerator[None, None]:
+    """Close an async generator, if it is one, when its consumer leaves."""
+    try:
+        yield
+    finally:
+        if hasattr(stream, "aclose"):
+            await stream.aclose()
+
+
+def _nothing() -> None:
+    """Close what has nothing to close."""
 
 
 async def _as_async(items: Iterator[Any]) -> AsyncGenerator[Any, None]:

@@ -1,12 +1,58 @@
-"""What may stand in for a live answer: the fallbacks that go with a fault, in order."""
+"""What may stand in for a live answer, and when it does so at once."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from http import HTTPStatus
+from typing import Any, NamedTuple
 
-from fuseboard.conventions import Effects
+from fuseboard.classification import EMPTY
+from fuseboard.conventions import Confidence, Effects
+from fuseboard.policy.cache import ToolCache
+from fuseboard.policy.cache_memory import Entry, confidence_at, copy_of
 from fuseboard.policy.config import Fallback, Policy
 from fuseboard.record import Verdict
+
+
+class Stale(NamedTuple):
+    """An entry of the cache that is past its time.
+
+    Attributes:
+        cache: The cache that holds it.
+        entry: The entry.
+    """
+
+    cache: ToolCache
+    entry: Entry
+
+    def goes_with(self, verdict: Verdict) -> bool:
+        """Tell whether it may be served after a fault."""
+        return verdict.error_class in self.cache.config.stale_on and self.cache.may_stand_in(
+            self.entry
+        )
+
+    @property
+    def age(self) -> float:
+        """Its age, seconds."""
+        return self.cache.age_of(self.entry)
+
+    @property
+    def confidence(self) -> Confidence:
+        """How far to trust it."""
+        return confidence_at(self.age)
+
+    def copy(self) -> Any:
+        """Return a copy of the answer."""
+        return copy_of(self.entry.value)
+
+
+def switches_at_once(policy: Policy, verdict: Verdict) -> bool:
+    """Tell whether a policy has a fault answered by what stands in, and not by a retry."""
+    if not policy.switch_on:
+        return False
+    if verdict.http_status == HTTPStatus.TOO_MANY_REQUESTS:
+        return "rate_limited" in policy.switch_on
+    return "empty" in policy.switch_on and verdict.classifier_id == EMPTY.classifier_id
 
 
 def substitutes(policy: Policy, verdict: Verdict) -> Iterator[Fallback]:

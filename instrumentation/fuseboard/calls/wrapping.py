@@ -12,11 +12,12 @@ from fuseboard.calls.driving import guard_async, guard_sync
 from fuseboard.calls.registration import Resolver, Tool
 from fuseboard.calls.streams import stream_async, stream_sync
 from fuseboard.errors import ConfigurationError
-from fuseboard.policy.config import Policy
+from fuseboard.policy.config import Cache, Policy
+from fuseboard.record import TOOL_MARK
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-MARK: Final = "__fuseboard_tool__"
+MARK: Final = TOOL_MARK
 _NO_POLICY: Final = Policy()
 
 
@@ -124,6 +125,8 @@ def _choose(known: Tool, function: Callable[..., Any]) -> Callable[..., Any]:
     """Return the wrapper for what a function is, and for whether it has a policy."""
     policy = known.policy
     kind = function if inspect.isroutine(function) else _body_of(function)
+    if inspect.isgeneratorfunction(kind) or inspect.isasyncgenfunction(kind):
+        _check_no_cache(known)
     if inspect.isgeneratorfunction(kind):
         _check_stream(known)
         _check_sync(known)
@@ -131,12 +134,25 @@ def _choose(known: Tool, function: Callable[..., Any]) -> Callable[..., Any]:
     if inspect.isasyncgenfunction(kind):
         return stream_async(known, policy or _NO_POLICY, function)
     is_async = inspect.iscoroutinefunction(kind)
+    if policy is not None and policy.cache is not None:
+        return _choose_cached(known, policy, policy.cache, function, is_async=is_async)
     if policy is None:
         return observe_async(known, function) if is_async else observe_sync(known, function)
     if is_async:
         return guard_async(known, policy, function)
     _check_sync(known)
     return guard_sync(known, policy, function)
+
+
+def _choose_cached(
+    known: Tool, policy: Policy, cache: Cache, function: Callable[..., Any], *, is_async: bool
+) -> Callable[..., Any]:
+    from fuseboard.calls.caching import cached_async, cached_sync  # few tools have a cache
+
+    if is_async:
+        return cached_async(known, policy, cache, function)
+    _check_sync(known)
+    return cached_sync(known, policy, cache, function)
 
 
 def _body_of(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -150,6 +166,14 @@ def _check_stream(known: Tool) -> None:
         raise ConfigurationError(
             f"Policy(timeout={policy.timeout!r}) for {known.info.name!r}: a synchronous generator "
             "can't be interrupted; give its client a timeout, or make it an async generator"
+        )
+
+
+def _check_no_cache(known: Tool) -> None:
+    if known.policy is not None and known.policy.cache is not None:
+        raise ConfigurationError(
+            f"Policy(cache=...) for {known.info.name!r}: a stream can't be served twice; cache a "
+            "function that returns a list"
         )
 
 

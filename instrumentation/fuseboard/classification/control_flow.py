@@ -10,6 +10,7 @@ from fuseboard.conventions import Outcome
 
 INTERRUPTS = frozenset(
     {
+        "fuseboard.errors.AskUserError",
         # LangGraph: pause for a human, hand over to another node.
         "langgraph.errors.GraphBubbleUp",
         "langgraph.errors.GraphInterrupt",

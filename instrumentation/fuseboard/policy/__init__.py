@@ -1,8 +1,8 @@
-"""What guards a call: retry, breaker, limit, timeout, budget, fallback, validation.
+"""What guards a call: retry, breaker, limit, timeout, budget, cache, fallback, validation.
 
 A policy decides and reports events into the call's record; it knows no OpenTelemetry.
 """
 
-from fuseboard.policy.config import Breaker, Fallback, Limit, Policy, Retry, Validation
+from fuseboard.policy.config import Breaker, Cache, Fallback, Limit, Policy, Retry, Validation
 
-__all__ = ["Breaker", "Fallback", "Limit", "Policy", "Retry", "Validation"]
+__all__ = ["Breaker", "Cache", "Fallback", "Limit", "Policy", "Retry", "Validation"]

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, Literal
 
 from fuseboard.conventions import Confidence, Effects, ErrorClass, ResultSource
 from fuseboard.errors import ConfigurationError
-from fuseboard.policy.config.checks import check_choices, set_enum
+from fuseboard.policy.config.checks import check_bool, check_choices, set_enum
+from fuseboard.record import TOOL_MARK
 
 
 class _NoValue:
@@ -28,15 +30,19 @@ class Fallback:
     Attributes:
         function: Called with the tool's own arguments; async only for an async tool.
         value: A static value instead; dicts, lists and sets are copied for each call.
-        name: What the record says was served; default the function's name.
+        name: What the record says was served; default the name of the tool or function.
         source: ``fallback``, ``cache`` or ``default``; default ``fallback`` for a function,
             ``default`` for a value.
-        confidence: How far to trust it; default ``medium`` for a function, ``low`` for a value.
+        confidence: How far to trust it; default ``medium`` for a function, ``low`` for a value and
+            for a hand-over.
         on: The classes of fault that it is served for; default all but ``L1_input``, which the
             caller has to correct.
-        effects: What calling the function does to the world. One that is ``unsafe`` (sends the
-            same mail by another provider, say) is passed over when the live call may have taken
-            effect although it failed.
+        effects: What calling the function does to the world; default what the policy of a
+            fuseboard tool says, ``none`` for any other function. One that is ``unsafe`` (sends
+            the same mail by another provider, say) is passed over when the live call may have
+            taken effect although it failed.
+        hand_over: Whether the function hands the matter to a person. It is then counted as such
+            and served whatever it returns, an empty answer too; a failed one is not.
 
     Since 0.1.
     """
@@ -47,7 +53,8 @@ class Fallback:
     source: ResultSource | None = None
     confidence: Confidence | None = None
     on: Collection[ErrorClass] = tuple(c for c in ErrorClass if c is not ErrorClass.L1_INPUT)
-    effects: Effects | Literal["none", "idempotent", "unsafe"] = Effects.NONE
+    effects: Effects | Literal["none", "idempotent", "unsafe"] | None = None
+    hand_over: bool = False
 
     def __post_init__(self) -> None:
         has_value = self.value is not NO_VALUE
@@ -63,16 +70,37 @@ class Fallback:
                 f"Fallback(function={self.function!r}): must be callable; for a static value "
                 "write Fallback(value=...)"
             )
-        set_enum(self, "effects", Effects)
+        policy = getattr(getattr(_unwrapped(self.function), TOOL_MARK, None), "policy", None)
+        set_enum(self, "effects", Effects, policy.effects if policy is not None else Effects.NONE)
+        check_bool("Fallback", "hand_over", self.hand_over)
+        if self.hand_over and has_value:
+            raise ConfigurationError(
+                f"Fallback(value={self.value!r}, hand_over=True): must be given the function that "
+                "hands over"
+            )
         default_source = ResultSource.DEFAULT if has_value else ResultSource.FALLBACK
         set_enum(self, "source", ResultSource, default_source)
         if self.source is ResultSource.LIVE:
             raise ConfigurationError("Fallback(source='live'): a fallback is never live")
-        default_confidence = Confidence.LOW if has_value else Confidence.MEDIUM
+        is_sure = not has_value and not self.hand_over
+        default_confidence = Confidence.MEDIUM if is_sure else Confidence.LOW
         set_enum(self, "confidence", Confidence, default_confidence)
         check_choices("Fallback", "on", self.on, list(ErrorClass))
         if self.name is not None and (not isinstance(self.name, str) or not self.name):
             raise ConfigurationError(f"Fallback(name={self.name!r}): must be a text, or None")
         if self.name is None:
-            name = getattr(self.function, "__name__", None) or "default"
-            object.__setattr__(self, "name", str(name))
+            object.__setattr__(self, "name", _name_of(self.function))
+
+
+def _name_of(function: object) -> str:
+    """Return the name of a fuseboard tool, or of what else a fallback calls."""
+    if function is None:
+        return "default"
+    inner = _unwrapped(function)
+    info = getattr(getattr(inner, TOOL_MARK, None), "info", None)
+    name = info.name if info is not None else getattr(inner, "__name__", None)
+    return str(name or type(inner).__name__)
+
+
+def _unwrapped(function: object) -> object:
+    return function.func if isinstance(function, partial) else function

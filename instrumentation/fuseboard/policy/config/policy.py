@@ -3,25 +3,36 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from fuseboard.conventions import Effects
 from fuseboard.errors import ConfigurationError
 from fuseboard.policy.config.breaker import Breaker
-from fuseboard.policy.config.checks import check_positive, set_enum
+from fuseboard.policy.config.cache import Cache
+from fuseboard.policy.config.checks import check_choices, check_positive, set_enum
 from fuseboard.policy.config.fallback import Fallback
 from fuseboard.policy.config.limit import Limit
 from fuseboard.policy.config.retry import Retry
 from fuseboard.policy.config.validation import Validation
+
+SWITCHES: Final = ("rate_limited", "empty")
+_PARTS: Final = {
+    "retry": Retry,
+    "breaker": Breaker,
+    "limit": Limit,
+    "cache": Cache,
+    "validation": Validation,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
     """How calls of a tool are guarded; what is not given does not act.
 
-    Outermost first: fallback, total budget, retry, breaker, limit, attempt timeout, validation.
+    Outermost first: fallback, cache, total budget, retry, breaker, limit, attempt timeout,
+    validation.
 
     Attributes:
         retry: When to try again.
@@ -34,6 +45,10 @@ class Policy:
         budget: Seconds for the whole call, back-off included; an attempt is cut short to it.
         fallback: What to serve instead, in this order; a bare function is short for
             ``Fallback(function)``.
+        switch_on: What makes the call switch to a fallback, or to a stale answer of the cache, at
+            once, without the retries that are left: ``rate_limited`` (HTTP 429) and ``empty``
+            (an answer that ``Validation(non_empty=True)`` refuses).
+        cache: For how long an answer is served again.
         validation: What an answer must satisfy.
         effects: ``none`` (only reads), ``idempotent`` (running twice equals running once) or
             ``unsafe``. After a fault that leaves open whether the tool took effect, an unsafe
@@ -51,13 +66,14 @@ class Policy:
     timeout: float | None = None
     budget: float | None = None
     fallback: tuple[Fallback, ...] | Fallback | Callable[..., Any] = ()
+    switch_on: Collection[Literal["rate_limited", "empty"]] = ()
+    cache: Cache | None = None
     validation: Validation | None = None
     effects: Effects | Literal["none", "idempotent", "unsafe"] = Effects.UNSAFE
     idempotency_key: Callable[[Mapping[str, object]], str] | None = None
 
     def __post_init__(self) -> None:
-        parts = {"retry": Retry, "breaker": Breaker, "limit": Limit, "validation": Validation}
-        for name, cls in parts.items():
+        for name, cls in _PARTS.items():
             value = getattr(self, name)
             if value is not None and not isinstance(value, cls):
                 raise ConfigurationError(
@@ -71,11 +87,35 @@ class Policy:
                 f"Policy(idempotency_key={self.idempotency_key!r}): must be a function"
             )
         object.__setattr__(self, "fallback", _as_fallbacks(self.fallback))
+        self._check_switch()
+        self._check_cache()
         if self.timeout is not None and self.budget is not None and self.timeout > self.budget:
             warnings.warn(
                 f"Policy(timeout={self.timeout!r}) is longer than the whole call's budget "
                 f"({self.budget!r}) and will never be reached",
                 stacklevel=3,
+            )
+
+    def _check_switch(self) -> None:
+        check_choices("Policy", "switch_on", self.switch_on, SWITCHES)
+        shown = f"Policy(switch_on={self.switch_on!r})"
+        is_stale_served = self.cache is not None and self.cache.stale > 0
+        if self.switch_on and not self.fallbacks and not is_stale_served:
+            raise ConfigurationError(f"{shown}: there is nothing to switch to; add a fallback")
+        refuses_empty = self.validation is not None and self.validation.non_empty
+        if "empty" in self.switch_on and not refuses_empty:
+            raise ConfigurationError(
+                f"{shown}: an empty answer is a good one unless validation refuses it; add "
+                "validation=Validation(non_empty=True)"
+            )
+
+    def _check_cache(self) -> None:
+        cache = self.cache
+        if cache is not None and self.effects is Effects.UNSAFE and not cache.allow_unsafe:
+            raise ConfigurationError(
+                f"Policy(cache=..., effects={str(self.effects)!r}): an answer from the cache would "
+                "leave out what the tool does; say effects='none' of a tool that only reads, or "
+                "Cache(allow_unsafe=True)"
             )
 
     @property
