@@ -7,6 +7,7 @@ row nobody asks for a while.
 from __future__ import annotations
 
 import asyncio
+import importlib
 import inspect
 import json
 import math
@@ -278,9 +279,10 @@ class RedisStore:
 
 def _connect(url: str, timeout: float) -> Any:
     try:
-        import redis
-        from redis.backoff import NoBackoff
-        from redis.retry import Retry
+        # By name, so that nobody's type checker needs the package.
+        redis, backoff, retry = (
+            importlib.import_module(name) for name in ("redis", "redis.backoff", "redis.retry")
+        )
     except ImportError as error:
         raise ConfigurationError(
             f"RedisStore({_without_password(url)!r}): needs the package redis; run: "
@@ -292,7 +294,7 @@ def _connect(url: str, timeout: float) -> Any:
             socket_timeout=timeout,
             socket_connect_timeout=timeout,
             # Its own retries would take seconds.
-            retry=Retry(NoBackoff(), 0),
+            retry=retry.Retry(backoff.NoBackoff(), 0),
         )
     except (ValueError, TypeError) as error:
         raise ConfigurationError(f"RedisStore({_without_password(url)!r}): {error}") from error
