@@ -20,10 +20,23 @@ from fuseboard.errors import (
     InvalidResultError,
     LimitExceededError,
     Problem,
+    RepeatedCallError,
+    SessionBudgetError,
 )
-from fuseboard.policy import Breaker, Cache, Fallback, Limit, Policy, Retry, Validation
+from fuseboard.policy import (
+    Breaker,
+    Budget,
+    Cache,
+    Fallback,
+    Limit,
+    Policy,
+    Repeats,
+    Retry,
+    Validation,
+)
 from fuseboard.policy.cache_redis import RedisStore
 from fuseboard.record import Verdict
+from fuseboard.sessions import Progress, Spent, session, turn
 from fuseboard.setup import flush, init, metrics_text, serve_metrics, shutdown
 
 __all__ = [
@@ -31,6 +44,7 @@ __all__ = [
     "AskUserError",
     "AttemptTimeoutError",
     "Breaker",
+    "Budget",
     "BudgetExhaustedError",
     "Cache",
     "CallRejectedError",
@@ -48,9 +62,14 @@ __all__ = [
     "Outcome",
     "Policy",
     "Problem",
+    "Progress",
     "RedisStore",
+    "RepeatedCallError",
+    "Repeats",
     "ResultSource",
     "Retry",
+    "SessionBudgetError",
+    "Spent",
     "Validation",
     "Verdict",
     "call",
@@ -60,7 +79,9 @@ __all__ = [
     "init",
     "metrics_text",
     "serve_metrics",
+    "session",
     "shutdown",
     "tool",
+    "turn",
     "wrap",
 ]

@@ -70,15 +70,56 @@ class CircuitOpenError(CallRejectedError):
 
 
 class BudgetExhaustedError(FuseboardError):
-    """The total time budget of a call ran out.
+    """The total time budget of a call ran out, or that of its turn or session.
 
     Attributes:
         budget: The budget in seconds.
     """
 
-    def __init__(self, tool: str, budget: float) -> None:
-        super().__init__(f"{tool!r} used up its total time budget of {budget:g} s")
+    def __init__(self, tool: str, budget: float, whose: str = "its total time budget") -> None:
+        super().__init__(f"{tool!r} used up {whose} of {budget:g} s")
         self.budget = budget
+
+
+_SESSION_BUDGETS = {
+    "retries": "its session has used up its budget of {:g} retries",
+    "requests": "its session has used up its budget of {:g} requests; end it, or sum up",
+    "cost": "its session has reached its cost budget of {:g}; end it, or sum up",
+    "turn": "the {:g} s of its turn are over; answer with what there is",
+    "session": "the {:g} s of its session are over; answer with what there is",
+}
+
+
+class SessionBudgetError(CallRejectedError, BudgetExhaustedError):
+    """The session, or its turn, has used up what all of its calls share.
+
+    Attributes:
+        budget: What was given to it: seconds, requests or cost.
+        kind: What was used up: ``requests``, ``cost``, or the time of the ``turn`` or
+            ``session``.
+    """
+
+    def __init__(self, tool: str, kind: str, budget: float) -> None:
+        why = _SESSION_BUDGETS[kind].format(budget)
+        FuseboardError.__init__(self, f"{tool!r} was not called: {why}")
+        self.budget = budget
+        self.kind = kind
+
+
+class RepeatedCallError(CallRejectedError):
+    """The session has made the same call, with the same arguments, too often.
+
+    Attributes:
+        times: How often, this time included.
+    """
+
+    def __init__(self, tool: str, times: int) -> None:
+        super().__init__(
+            f"{tool!r} was not called: this is call number {times} with the same arguments in "
+            "this session, and its answer will not change; use the answers there are, or call "
+            "it with other arguments"
+        )
+        self.times = times
 
 
 class AttemptTimeoutError(FuseboardError, TimeoutError):

@@ -148,6 +148,9 @@ class CallRecord:
         started_unix_ns: Wall time of its start, nanoseconds since the epoch.
         started: Monotonic time of its start.
         call_id: The model's id of the call, if it is known.
+        agent: The agent that calls, if that is known.
+        session: The conversation that the call belongs to, if that is known.
+        step: The step or turn of the session; part of the idempotency key, not recorded.
         arguments: The bound arguments, only where recording them was asked for.
         idempotency_key: The key that the tool's policy made from the arguments, if it makes one.
         outcome: How it ended; None while it runs, and so with all that follows.
@@ -169,6 +172,7 @@ class CallRecord:
 
     agent: str | None = None
     session: str | None = None
+    step: str | None = None
     arguments: Mapping[str, object] | None = None
     idempotency_key: str | None = None
 

@@ -84,6 +84,8 @@ class Runtime:
         region: The process's own region, if ``init`` was given one.
         record_arguments: Whether wrappers put the bound arguments on the record.
         record_results: Whether wrappers put the returned value on the record.
+        has_scopes: Whether a session was ever opened; until then calls do not look for one.
+        has_gates: Whether one was opened that may reject calls of tools without a policy.
     """
 
     def __init__(self, clock: Clock | None = None) -> None:
@@ -95,6 +97,8 @@ class Runtime:
         self.region: str | None = None
         self.record_arguments = False
         self.record_results = False
+        self.has_scopes = False
+        self.has_gates = False
         self._tools: dict[str, ToolInfo] = {}
         self.renew_lock()
 

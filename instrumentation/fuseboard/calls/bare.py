@@ -14,6 +14,7 @@ from fuseboard.classification import judge_result
 from fuseboard.conventions import Outcome
 from fuseboard.record import AttemptRecord, CallRecord, Fault
 from fuseboard.runtime import RUNTIME
+from fuseboard.sessions.scope import current_gate
 
 UNFINISHED: Final = (GeneratorType, AsyncGeneratorType, CoroutineType)
 """Types of a returned value whose work is still to come."""
@@ -24,6 +25,10 @@ def observe_sync(tool: Tool, function: Callable[..., Any]) -> Callable[..., Any]
 
     def observed(*args: Any, **kwargs: Any) -> Any:
         ambient = exception()
+        if RUNTIME.has_gates and current_gate() is not None:
+            from fuseboard.calls.driving import drive_bare_sync  # it imports this module
+
+            return drive_bare_sync(tool, function, args, kwargs, ambient)
         call, entered = begin(tool, args, kwargs)
         try:
             value = function(*args, **kwargs)
@@ -47,6 +52,10 @@ def observe_async(tool: Tool, function: Callable[..., Any]) -> Callable[..., Any
 
     async def observed(*args: Any, **kwargs: Any) -> Any:
         ambient = exception()
+        if RUNTIME.has_gates and current_gate() is not None:
+            from fuseboard.calls.driving import drive_bare_async
+
+            return await drive_bare_async(tool, function, args, kwargs, ambient)
         call, entered = begin(tool, args, kwargs)
         try:
             value = await function(*args, **kwargs)

@@ -126,4 +126,4 @@ def key_of(record: CallRecord) -> str:
         return record.idempotency_key
     # The start alone may be shared by two calls at once, the address by two in a row.
     call = record.call_id or f"{record.started_unix_ns:x}-{id(record):x}"
-    return f"{record.session or _PROCESS_RUN.id}:{record.agent or '-'}:{call}"
+    return f"{record.session or _PROCESS_RUN.id}:{record.step or record.agent or '-'}:{call}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from sys import exception
-from typing import Any
+from typing import Any, Final
 
 from fuseboard.calls.bare import UNFINISHED
 from fuseboard.calls.bounded import bound_async, bound_sync, first_limit
@@ -18,6 +18,8 @@ from fuseboard.policy.config import Policy
 from fuseboard.policy.timeout import OverrunError, await_within
 from fuseboard.policy.workers import THREADS
 from fuseboard.runtime import RUNTIME
+
+_NO_POLICY: Final = Policy()
 
 
 def guard_sync(tool: Tool, policy: Policy, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -84,6 +86,28 @@ def guard_async(tool: Tool, policy: Policy, function: Callable[..., Any]) -> Cal
         return await fall_back_async(run)
 
     return guarded
+
+
+def drive_bare_sync(
+    tool: Tool,
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    ambient: BaseException | None,
+) -> Any:
+    """Run a tool without a policy in a session that may reject its calls."""
+    return drive_sync(GuardedRun(tool, _NO_POLICY, args, kwargs, ambient), function)
+
+
+async def drive_bare_async(
+    tool: Tool,
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    ambient: BaseException | None,
+) -> Any:
+    """Do the same for an async tool, in the caller's task."""
+    return await drive_async(GuardedRun(tool, _NO_POLICY, args, kwargs, ambient), function)
 
 
 def drive_sync(run: GuardedRun, function: Callable[..., Any]) -> Any:

@@ -19,6 +19,7 @@ from fuseboard.policy.config import Policy
 from fuseboard.policy.registry import BREAKERS
 from fuseboard.record import CallRecord
 from fuseboard.runtime import RUNTIME
+from fuseboard.sessions.scope import current_gate
 
 
 class FirstTry:
@@ -55,6 +56,8 @@ class FirstTry:
 
     def permit(self) -> Permit | None:
         """Return leave to make a first try, or None where the policy has to be asked."""
+        if RUNTIME.has_gates and current_gate() is not None:
+            return None
         breaker = self._breaker
         if breaker is not None and self._epoch == BREAKERS.epoch and self._region is RUNTIME.region:
             return breaker.closed_permit

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from fuseboard import guard
+from fuseboard.calls.gate import Gate, Refusal
 from fuseboard.calls.judging import action_of, answer_to, cut_by, judge_raised, layer_of
 from fuseboard.calls.recording import (
     Entered,
@@ -41,22 +42,17 @@ from fuseboard.conventions import (
     RetryStrategy,
 )
 from fuseboard.errors import (
-    AbandonedThreadsError,
-    AttemptTimeoutError,
-    BudgetExhaustedError,
-    CircuitOpenError,
     FuseboardError,
     InvalidResultError,
-    LimitExceededError,
 )
 from fuseboard.policy.admission import Admission
-from fuseboard.policy.breaker import Permit, Rejection
+from fuseboard.policy.breaker import Permit
 from fuseboard.policy.config import Fallback, Policy
-from fuseboard.policy.limiter import Place, PlaceState
+from fuseboard.policy.limiter import Place
 from fuseboard.policy.retry import GiveUp, Wait, plan_retry
-from fuseboard.policy.workers import THREADS
 from fuseboard.record import AttemptRecord, CallRecord, Fault, Verdict
 from fuseboard.runtime import RUNTIME
+from fuseboard.sessions.scope import SCOPE
 
 _GIVEN_UP_BY = {
     GiveUp.EXHAUSTED: Layer.RETRY,
@@ -76,29 +72,25 @@ class GuardedRun:
     Attributes:
         call: Its record.
         delay: Seconds to wait before the next attempt; None if there is none.
-        queued: What an attempt waits with that its limit does not admit at once.
     """
 
     __slots__ = (
         "_admission",
         "_ambient",
         "_attempt",
-        "_cut_by_budget",
         "_error",
         "_fault",
+        "_gate",
         "_gave_up",
         "_is_retry_spent",
         "_layer",
         "_strategy",
-        "_time_limit",
-        "_uses_threads",
         "_value",
         "args",
         "call",
         "delay",
         "kwargs",
         "policy",
-        "queued",
         "stale",
         "tool",
     )
@@ -136,12 +128,19 @@ class GuardedRun:
         self.call = call if call is not None else open_call(tool, args, kwargs)
         self.delay: float | None = 0.0
         self.stale: Stale | None = None
-        self.queued: Place | None = None
         self._ambient = ambient
-        self._uses_threads = uses_threads and (
-            policy.timeout is not None or policy.budget is not None
-        )
+        scope = SCOPE.get() if RUNTIME.has_scopes else None
+        if scope is not None:
+            scope.watch(self.call)
         self._admission = Admission(self.call, policy, permit)
+        self._gate = Gate(
+            self.call,
+            policy,
+            self._admission,
+            scope,
+            is_guarded=tool.policy is not None,
+            uses_threads=uses_threads,
+        )
         self._attempt = attempt
         self._fault: Fault | None = None
         self._error: BaseException | None = None
@@ -150,8 +149,6 @@ class GuardedRun:
         self._gave_up: GiveUp | None = None
         self._is_retry_spent = False
         self._strategy = RetryStrategy.NONE
-        self._time_limit: float | None = None
-        self._cut_by_budget = False
         if policy.idempotency_key is not None:
             self._make_key(policy.idempotency_key)
 
@@ -159,29 +156,23 @@ class GuardedRun:
 
     def admits(self) -> bool:
         """Open the next attempt, or say that none may be made, or not yet (see ``queued``)."""
-        return self._begins(self._refusal() or self._enter_limit(), self.delay or 0.0)
+        return self._begins(self._gate.ask(), self.delay or 0.0)
+
+    @property
+    def queued(self) -> Place | None:
+        """What an attempt waits with that its limit does not admit at once."""
+        return self._gate.queued
 
     def has_queued(self, seconds: float) -> bool:
         """Open the attempt that has waited so long for its limit, or say that none may be made."""
-        place, self.queued = self.queued, None
-        refusal = self._refuse_for_time()
-        if refusal is None and place is not None and place.state is PlaceState.REFUSED:
-            refusal = self._refuse_for_limit(place, seconds)
-        return self._begins(
-            refusal or self._refuse_for_breaker(self._admission.ask_again()),
-            (self.delay or 0.0) + seconds,
-        )
+        return self._begins(self._gate.ask_after_queue(seconds), (self.delay or 0.0) + seconds)
 
-    def _begins(self, refusal: FuseboardError | None, delay: float) -> bool:
+    def _begins(self, refusal: Refusal | None, delay: float) -> bool:
         if refusal is not None:
-            self._admission.withdraw()
             self._refuse(refusal)
-        if refusal is not None or self.queued is not None:
+        if refusal is not None or self._gate.queued is not None:
             return False
-        if self._admission.place is not None:
-            self._admission.place.has_begun = True
         self._attempt = open_attempt(self.call, delay)
-        self._set_time_limit()
         return True
 
     def enter(self) -> Entered:
@@ -191,14 +182,11 @@ class GuardedRun:
     @property
     def time_limit(self) -> float | None:
         """Seconds that the attempt may take, or None."""
-        return self._time_limit
+        return self._gate.time_limit
 
     def overrun(self) -> FuseboardError:
         """Return the error for an attempt that took longer than its limit."""
-        name = self.call.tool.name
-        if self._cut_by_budget:
-            return BudgetExhaustedError(name, self.policy.budget or 0.0)
-        return AttemptTimeoutError(name, self._time_limit or 0.0)
+        return self._gate.overrun()
 
     def leave_behind(self) -> Callable[[], None] | None:
         """Leave the attempt's place at the limit to a thread that did not end in time."""
@@ -379,79 +367,22 @@ class GuardedRun:
 
     def renew_time_limit(self) -> None:
         """Start the clock of the attempt's time limit anew, for the next item."""
-        self._set_time_limit()
+        self._gate.set_time_limit()
 
     # --- Details --------------------------------------------------------------------------
 
     def _elapsed(self) -> float:
         return RUNTIME.clock.monotonic() - self.call.started
 
-    def _time_left(self) -> float | None:
-        budget = self.policy.budget
-        return None if budget is None else budget - self._elapsed()
-
-    def _refusal(self) -> FuseboardError | None:
-        refusal = self._refuse_for_time()
-        if refusal is not None:
-            return refusal
-        if self._uses_threads and THREADS.is_full():
-            self._layer = Layer.LIMIT
-            self._note("limit", "rejected")
-            return AbandonedThreadsError(self.call.tool.name, THREADS.limit)
-        return self._refuse_for_breaker(self._admission.ask())
-
-    def _refuse_for_time(self) -> FuseboardError | None:
-        left = self._time_left()
-        if left is None or left > 0:
-            return None
-        self._layer = Layer.BUDGET
-        self._note("budget", "exhausted")
-        return BudgetExhaustedError(self.call.tool.name, self.policy.budget or 0.0)
-
-    def _refuse_for_breaker(self, rejection: Rejection | None) -> FuseboardError | None:
-        if rejection is None:
-            return None
-        self._layer = Layer.BREAKER
-        self._note("breaker", "rejected")
-        return CircuitOpenError(
-            self.call.tool.name,
-            self._admission.name,
-            rejection.retry_after,
-            rejection.error_class,
-        )
-
-    def _enter_limit(self) -> FuseboardError | None:
-        """Ask the limit for a place, which may have to be waited for."""
-        place = self._admission.enter_limit(self._time_left())
-        if place is None:
-            return None
-        if place.must_wait:
-            self.queued = place
-            self._note("limit", "queued")
-        elif place.state is PlaceState.REFUSED:
-            return self._refuse_for_limit(place, 0.0)
-        return None
-
-    def _refuse_for_limit(self, place: Place, waited: float) -> FuseboardError:
-        self._layer = Layer.LIMIT
-        self._note("limit", "rejected")
-        return LimitExceededError(self.call.tool.name, waited, place.retry_after)
-
-    def _refuse(self, refusal: FuseboardError) -> None:
+    def _refuse(self, refusal: Refusal) -> None:
         self.delay = None
+        self._layer = refusal.layer
+        self._note(refusal.layer, refusal.action)
         if self.call.attempts:
             return  # what the tool itself said is worth more than that we stop here
-        judged = judge_raised(self.tool, refusal, (), {}, None)
+        judged = judge_raised(self.tool, refusal.error, (), {}, None)
         self._fault = judged if isinstance(judged, Fault) else None
-        self._error = refusal
-
-    def _set_time_limit(self) -> None:
-        policy = self.policy
-        self._time_limit, self._cut_by_budget = policy.timeout, False
-        if policy.budget is not None:
-            left = max(policy.budget - self._elapsed(), 0.0)
-            if policy.timeout is None or left < policy.timeout:
-                self._time_limit, self._cut_by_budget = left, True
+        self._error = refusal.error
 
     def inspect(self, value: Any) -> ResultFinding | None:
         """Return what is wrong with a value by the policy's own measure, or None."""
@@ -507,6 +438,8 @@ class GuardedRun:
         made = len(self.call.attempts)
         plan = plan_retry(self.policy, verdict, made, self._elapsed(), RUNTIME.uniform)
         self.delay = None
+        if isinstance(plan, Wait) and not self._gate.may_retry_after(plan.seconds):
+            plan = GiveUp.BUDGET
         if isinstance(plan, Wait):
             if self._admission.seconds_closed() > plan.seconds:
                 self._layer = Layer.BREAKER
@@ -572,6 +505,7 @@ class GuardedRun:
         self._error = None  # its traceback holds the frame that holds this
         call.retry_end = self._retry_end(outcome)
         self._admission.call_ended(outcome, fault)
+        self._gate.call_ended()
         close_call(
             call,
             RUNTIME.clock.monotonic() if now is None else now,

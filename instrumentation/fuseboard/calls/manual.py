@@ -10,11 +10,14 @@ from typing import Any, Final, Literal, Self
 
 from fuseboard.calls.bare import end_raised, end_returned
 from fuseboard.calls.current import CurrentCall
+from fuseboard.calls.gate import reject
 from fuseboard.calls.recording import Entered, enter, leave, open_attempt, open_call
 from fuseboard.calls.registration import Tool, check_name, check_names
 from fuseboard.errors import ConfigurationError
 from fuseboard.forking import after_fork_in_child
 from fuseboard.record import AttemptRecord, CallRecord
+from fuseboard.runtime import RUNTIME
+from fuseboard.sessions.scope import Scope, current_gate
 
 MAX_NAMES: Final = 256
 """A bound on tools registered by calling them, because a model may invent names."""
@@ -59,7 +62,7 @@ class call:  # noqa: N801 - reads as a function: with fuseboard.call("search") a
     """
 
     __slots__ = ("_ambient", "_args", "_attempt", "_call_id", "_entered", "_record", "_result",
-                 "_tool")  # fmt: skip
+                 "_scope", "_tool")  # fmt: skip
 
     def __init__(
         self,
@@ -84,6 +87,7 @@ class call:  # noqa: N801 - reads as a function: with fuseboard.call("search") a
         self._record: CallRecord | None = None
         self._attempt: AttemptRecord | None = None
         self._entered: Entered | None = None
+        self._scope: Scope | None = None
         self._ambient: BaseException | None = None
 
     def set_result(self, value: Any) -> None:
@@ -118,6 +122,8 @@ class call:  # noqa: N801 - reads as a function: with fuseboard.call("search") a
             raise RuntimeError("this call has been made; write fuseboard.call(...) for each")
         self._ambient = exception()
         self._record = open_call(self._tool, (), self._args, self._call_id)
+        if RUNTIME.has_gates:
+            self._pass_gate(self._record)
         self._attempt = open_attempt(self._record)
         self._entered = enter(self._record)
         return self
@@ -136,7 +142,20 @@ class call:  # noqa: N801 - reads as a function: with fuseboard.call("search") a
             end_returned(record, self._result)
         else:
             end_raised(self._tool, record, attempt, error, (), self._args, self._ambient)
+        if self._scope is not None:
+            self._scope.call_ended(record)
         self._ambient = None
+
+    def _pass_gate(self, record: CallRecord) -> None:
+        """Ask the session, which may reject the call."""
+        self._scope = scope = current_gate()
+        if scope is None:
+            return
+        scope.watch(record)
+        refusal = scope.refuse(record)
+        if refusal is not None:
+            reject(self._tool, record, refusal)
+            raise refusal
 
     async def __aenter__(self) -> Self:
         return self.__enter__()

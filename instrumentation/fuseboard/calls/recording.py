@@ -21,6 +21,7 @@ from fuseboard.conventions import (
 )
 from fuseboard.record import AttemptRecord, BegunCall, CallRecord, Fault
 from fuseboard.runtime import RUNTIME
+from fuseboard.sessions.scope import SCOPE
 
 Entered = tuple[object, Token[CallRecord | LaterAttempt | None]]
 
@@ -103,7 +104,15 @@ def _record(
     call = kind(info, tool.region, info.upstream, clock.time_ns(), started, args_hash, call_id)
     if hashes_later:
         call.hash_later(args, kwargs)
+    if runtime.has_scopes:
+        _stamp(call)
     return call
+
+
+def _stamp(call: CallRecord) -> None:
+    scope = SCOPE.get()
+    if scope is not None:
+        scope.stamp(call)
 
 
 def _record_looking(
@@ -135,6 +144,8 @@ def _record_looking(
     if tool.describe is not None:
         call.is_plain = False
         _describe(tool.describe, call)
+    if runtime.has_scopes:
+        _stamp(call)
     return call
 
 

@@ -28,11 +28,16 @@ from fuseboard.errors import (
     CircuitOpenError,
     InvalidResultError,
     LimitExceededError,
+    RepeatedCallError,
+    SessionBudgetError,
 )
 from fuseboard.record import Verdict
 
 CIRCUIT_OPEN: Final = "circuit_open"
 BUDGET: Final = persistent_fault("budget_exhausted", ambiguous=True, origin=Origin.ORCHESTRATION)
+# Rejected before anything was sent, unlike a call that was cut short.
+SESSION_BUDGET: Final = persistent_fault("budget_exhausted", origin=Origin.ORCHESTRATION)
+REPEATED: Final = replace(input_fault("repeated_call"), origin=Origin.ORCHESTRATION)
 THREADS: Final = transient_fault(
     "abandoned_threads_limit", ambiguous=False, origin=Origin.ORCHESTRATION
 )
@@ -102,7 +107,9 @@ def classify_own(error: BaseException) -> Verdict | None:
     if issubclass(cls, AttemptTimeoutError):
         return ATTEMPT_TIMEOUT
     if issubclass(cls, BudgetExhaustedError):
-        return BUDGET
+        return SESSION_BUDGET if issubclass(cls, SessionBudgetError) else BUDGET
+    if issubclass(cls, RepeatedCallError):
+        return REPEATED
     if issubclass(cls, InvalidResultError):
         return EMPTY
     if issubclass(cls, LimitExceededError):

@@ -3,6 +3,26 @@
 A policy decides and reports events into the call's record; it knows no OpenTelemetry.
 """
 
-from fuseboard.policy.config import Breaker, Cache, Fallback, Limit, Policy, Retry, Validation
+from fuseboard.policy.config import (
+    Breaker,
+    Budget,
+    Cache,
+    Fallback,
+    Limit,
+    Policy,
+    Repeats,
+    Retry,
+    Validation,
+)
 
-__all__ = ["Breaker", "Cache", "Fallback", "Limit", "Policy", "Retry", "Validation"]
+__all__ = [
+    "Breaker",
+    "Budget",
+    "Cache",
+    "Fallback",
+    "Limit",
+    "Policy",
+    "Repeats",
+    "Retry",
+    "Validation",
+]

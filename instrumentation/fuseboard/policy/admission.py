@@ -81,6 +81,11 @@ class Admission:
             self.place = self._limiter.enter(longest)
         return self.place
 
+    def begin(self) -> None:
+        """Say that the attempt begins for which the place was got."""
+        if self.place is not None:
+            self.place.has_begun = True
+
     def leave_limit(self) -> None:
         """Give the place at the limiter back, if there is one."""
         place, self.place = self.place, None

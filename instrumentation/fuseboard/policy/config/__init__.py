@@ -1,11 +1,23 @@
 """What a policy may say, with the defaults; checked when it is written, not when it is needed."""
 
 from fuseboard.policy.config.breaker import Breaker
+from fuseboard.policy.config.budget import Budget
 from fuseboard.policy.config.cache import Cache
 from fuseboard.policy.config.fallback import Fallback
 from fuseboard.policy.config.limit import Limit
 from fuseboard.policy.config.policy import Policy
+from fuseboard.policy.config.repeats import Repeats
 from fuseboard.policy.config.retry import Retry
 from fuseboard.policy.config.validation import Validation
 
-__all__ = ["Breaker", "Cache", "Fallback", "Limit", "Policy", "Retry", "Validation"]
+__all__ = [
+    "Breaker",
+    "Budget",
+    "Cache",
+    "Fallback",
+    "Limit",
+    "Policy",
+    "Repeats",
+    "Retry",
+    "Validation",
+]
