@@ -137,6 +137,8 @@ def test_every_environment_variable_is_documented() -> None:
         fuseboard.Retry,
         fuseboard.Breaker,
         fuseboard.Limit,
+        fuseboard.Budget,
+        fuseboard.Repeats,
         fuseboard.Validation,
     ],
     ids=lambda cls: cls.__name__,
@@ -157,6 +159,19 @@ def test_every_setting_of_a_cache_is_documented_with_its_default() -> None:
     assert found.pop("stale_on") == "all but `L1_input"
     assert found == {name: show(default) for name, default in wanted.items()}
     assert documented(POLICIES, "setting of `RedisStore`") == defaults_of(fuseboard.RedisStore)
+
+
+def test_every_option_of_a_session_is_documented_with_its_default() -> None:
+    page = section(POLICIES, "## Sessions and turns")
+    assert documented(page, "option of `session`") == defaults_of(fuseboard.session)
+    for function, name in ((fuseboard.turn, "turn"), (fuseboard.session.step, "step")):
+        defaults = defaults_of(function)
+        defaults.pop("self", None)
+        options = ", ".join(f"{option}={default}" for option, default in defaults.items())
+        assert f".{name}({options})`" in page
+    for cls in (fuseboard.Progress, fuseboard.Spent):
+        fields = getattr(cls, "_fields", None) or [f.name for f in dataclasses.fields(cls)]
+        assert all(re.search(rf"\b{field}\b", page) for field in fields)
 
 
 def test_every_setting_of_a_fallback_is_documented() -> None:

@@ -25,6 +25,8 @@ MAKERS: dict[str, Callable[[], errors.FuseboardError]] = {
     "BudgetExhaustedError": lambda: errors.BudgetExhaustedError("search", 20.0),
     "AttemptTimeoutError": lambda: errors.AttemptTimeoutError("search", 5.0),
     "AbandonedThreadsError": lambda: errors.AbandonedThreadsError("search", 32),
+    "SessionBudgetError": lambda: errors.SessionBudgetError("search", "requests", 100),
+    "RepeatedCallError": lambda: errors.RepeatedCallError("search", 11),
     "LimitExceededError": lambda: errors.LimitExceededError("search", 1.0, 0.5),
     "InvalidResultError": lambda: errors.InvalidResultError(
         "search", {"a": 1}, "returned", "advice", [Problem("a", "is no text")]
