@@ -82,18 +82,17 @@ class AttemptRecord:
         telemetry: Private to the telemetry: the attempt's open span, if any.
     """
 
-    # Defaults of the class, here and below: a call pays only for what it sets.
-    duration: float = 0.0
-    fault: Fault | None = None
     cut_by: str | None = None
     cost: float | None = None
-    telemetry: object = None
 
     def __init__(self, number: int, delay: float, started_unix_ns: int, started: float) -> None:
         self.number = number
         self.delay = delay
         self.started_unix_ns = started_unix_ns
         self.started = started
+        self.duration = 0.0
+        self.fault: Fault | None = None
+        self.telemetry: object = None
 
     @property
     def result(self) -> AttemptResult:
@@ -168,23 +167,16 @@ class CallRecord:
         attempts: list[AttemptRecord]
     else:
         attempts = _Attempts()
-    is_plain = True
 
-    agent: str | None = None
-    session: str | None = None
+    # What few calls have is a default of the class. What every call sets or asks for is set when
+    # it begins: Python stores and loads only such attributes without looking at the class.
     step: str | None = None
     arguments: Mapping[str, object] | None = None
     idempotency_key: str | None = None
-
-    outcome: Outcome | None = None
-    duration: float = 0.0
-    fault: Fault | None = None
     layer: Layer = Layer.TOOL
     retry_strategy: RetryStrategy = RetryStrategy.NONE
     retry_end: RetryEnd = RetryEnd.NONE
     backoff_seconds: float = 0.0
-    breaker_state: BreakerState | None = None
-    result_source: ResultSource | None = None
     result_age_seconds: float | None = None
     confidence: Confidence | None = None
     fallback_tool: str | None = None
@@ -194,12 +186,6 @@ class CallRecord:
     stream_first_item_seconds: float | None = None
     layer_actions: tuple[tuple[str, str], ...] = ()
     result: object = None
-    telemetry: object = None
-
-    _hash: str | None = None
-    unhashed_args: tuple[Any, ...] = ()
-    unhashed_kwargs: dict[str, Any] | None = None
-    """The arguments whose hash nobody has asked for yet; None where it is known, or not wanted."""
 
     def __init__(
         self,
@@ -228,6 +214,18 @@ class CallRecord:
         self.started_unix_ns = started_unix_ns
         self.started = started
         self.call_id = call_id
+        self.agent: str | None = None
+        self.session: str | None = None
+        self.outcome: Outcome | None = None
+        self.duration = 0.0
+        self.fault: Fault | None = None
+        self.breaker_state: BreakerState | None = None
+        self.result_source: ResultSource | None = None
+        self.telemetry: object = None
+        self.is_plain = True
+        self.unhashed_args: tuple[Any, ...] = ()
+        # The arguments whose hash nobody has asked for yet; None where it is known or not wanted.
+        self.unhashed_kwargs: dict[str, Any] | None = None
         self._hash = args_hash
 
     def first_attempts(self) -> list[AttemptRecord]:
@@ -262,6 +260,7 @@ class BegunCall(CallRecord):
         """Return the attempt that began with the call, and so far went as the call did."""
         attempt = AttemptRecord(1, 0.0, self.started_unix_ns, self.started)
         attempt.duration = self.duration
+        attempt.fault = self.fault
         return [attempt]
 
 

@@ -12,7 +12,7 @@ from fuseboard.calls.recording import begin, close_attempt, close_call, fail, le
 from fuseboard.calls.registration import Tool
 from fuseboard.classification import judge_result
 from fuseboard.conventions import Outcome
-from fuseboard.record import AttemptRecord, CallRecord, Fault
+from fuseboard.record import CallRecord, Fault
 from fuseboard.runtime import RUNTIME
 from fuseboard.sessions.scope import current_gate
 
@@ -34,7 +34,7 @@ def observe_sync(tool: Tool, function: Callable[..., Any]) -> Callable[..., Any]
             value = function(*args, **kwargs)
         except BaseException as error:
             leave(entered)
-            end_raised(tool, call, call.attempts[0], error, args, kwargs, ambient)
+            end_raised(tool, call, error, args, kwargs, ambient)
             raise
         leave(entered)
         if type(value) in UNFINISHED:
@@ -61,7 +61,7 @@ def observe_async(tool: Tool, function: Callable[..., Any]) -> Callable[..., Any
             value = await function(*args, **kwargs)
         except BaseException as error:
             leave(entered)
-            end_raised(tool, call, call.attempts[0], error, args, kwargs, ambient)
+            end_raised(tool, call, error, args, kwargs, ambient)
             raise
         leave(entered)
         end_returned(call, value)
@@ -73,7 +73,6 @@ def observe_async(tool: Tool, function: Callable[..., Any]) -> Callable[..., Any
 def end_raised(
     tool: Tool,
     call: CallRecord,
-    attempt: AttemptRecord,
     error: BaseException,
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
@@ -83,7 +82,7 @@ def end_raised(
     now = RUNTIME.clock.monotonic()
     judged = judge_raised(tool, error, args, kwargs, ambient)
     if isinstance(judged, Outcome):
-        close_attempt(call, attempt, now, None, cut_by(judged, error))
+        close_attempt(call, call.attempts[0], now, None, cut_by(judged, error))
         close_call(call, now, judged)
     else:
         _end_failed(call, now, judged)

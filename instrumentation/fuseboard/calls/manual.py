@@ -141,7 +141,7 @@ class call:  # noqa: N801 - reads as a function: with fuseboard.call("search") a
         if error is None:
             end_returned(record, self._result)
         else:
-            end_raised(self._tool, record, attempt, error, (), self._args, self._ambient)
+            end_raised(self._tool, record, error, (), self._args, self._ambient)
         if self._scope is not None:
             self._scope.call_ended(record)
         self._ambient = None

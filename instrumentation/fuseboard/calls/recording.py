@@ -71,9 +71,11 @@ def succeed(call: CallRecord, now: float) -> None:
 
 def fail(call: CallRecord, now: float, fault: Fault, layer: Layer, strategy: RetryStrategy) -> None:
     """End a call whose only attempt failed; see :func:`close_call`."""
-    attempt = call.attempts[0]
-    attempt.duration = call.duration = now - call.started
-    attempt.fault = call.fault = fault
+    call.duration = now - call.started
+    call.fault = fault
+    if not call.is_plain:
+        attempt = call.attempts[0]
+        attempt.duration, attempt.fault = call.duration, fault
     call.layer = layer
     call.retry_strategy = strategy
     call.outcome = Outcome.ERROR

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Final, Protocol, TypeVar, cast
+from typing import Final, NamedTuple, Protocol, TypeVar, cast
 
 from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
@@ -39,6 +39,20 @@ Shared = TypeVar("Shared")
 FinishedSpan = ReadableSpan | ToolSpan | PlainCall
 
 
+class Encoded(NamedTuple):
+    """A request.
+
+    Attributes:
+        body: Its gzipped body.
+        records: How many spans or log events it holds; a failed plain call makes two spans.
+        lost: How many queued records could not be encoded.
+    """
+
+    body: bytes
+    records: int
+    lost: int
+
+
 class _Group(Protocol):
     resource: ResourceMessage
 
@@ -49,57 +63,51 @@ class Encoder:
     Attributes:
         identity: Resource attributes of this process. They are the last word, so that spans
             (of whichever provider), log events and heartbeats name the process alike.
-        restore: Makes the span of a plain call, once there is a fast path.
+        restore: Makes the spans of a plain call, once there is a fast path.
     """
 
     def __init__(self, identity: Mapping[str, str]) -> None:
         self.identity = dict(identity)
-        self.restore: Callable[[PlainCall], ToolSpan] = _cannot_restore
+        self.restore: Callable[[PlainCall], list[ToolSpan]] = _cannot_restore
         # Few and long-lived, hence cleaned once; the originals are kept so that ids stay theirs.
         self._clean: dict[int, tuple[object, object]] = {}
         self._pieces = ToolSpanPieces()
         self._head: tuple[object, Resource, bytes, bytes] | None = None
 
-    def spans(self, spans: Sequence[FinishedSpan]) -> tuple[bytes, int]:
-        """Encode spans.
-
-        Returns:
-            The request's gzipped body, and how many spans could not be encoded.
-        """
-        restore = self.restore
-        light = [
-            restore(span) if isinstance(span, tuple) else span
-            for span in spans
-            if not isinstance(span, ReadableSpan)
-        ]
-        if len(light) < len(spans):
-            others = [self._clean_span(span) for span in spans if isinstance(span, ReadableSpan)]
+    def spans(self, spans: Sequence[FinishedSpan]) -> Encoded:
+        """Encode spans."""
+        body, encoded, lost = b"", 0, 0
+        others = [self._clean_span(span) for span in spans if isinstance(span, ReadableSpan)]
+        if others:
             body, lost = self._encode(others, self._span_request)
-        else:
-            body, lost = b"", 0
+            encoded = len(others) - lost
+        light = [span for span in spans if not isinstance(span, ReadableSpan)]
         if light:
-            own, own_lost = self._light_request(light)
-            body, lost = body + own, lost + own_lost
-        return compress(body), lost
+            own, own_encoded, own_lost = self._light_request(light)
+            body, encoded, lost = body + own, encoded + own_encoded, lost + own_lost
+        return Encoded(compress(body), encoded, lost)
 
-    def logs(self, logs: Sequence[FinishedLog]) -> tuple[bytes, int]:
-        """Encode log events; returns as :meth:`spans` does."""
+    def logs(self, logs: Sequence[FinishedLog]) -> Encoded:
+        """Encode log events."""
         body, lost = self._encode(logs, self._log_request)
-        return compress(body), lost
+        return Encoded(compress(body), len(logs) - lost, lost)
 
-    def _light_request(self, spans: Sequence[ToolSpan]) -> tuple[bytes, int]:
-        encoded, lost = [], 0
-        for span in spans:
+    def _light_request(self, records: Sequence[ToolSpan | PlainCall]) -> tuple[bytes, int, int]:
+        encoded: list[bytes] = []
+        made_by, lost = None, 0
+        for record in records:
             try:
-                encoded.append(self._pieces.of(span))
+                spans = self.restore(record) if isinstance(record, tuple) else [record]
+                encoded += [self._pieces.of(span) for span in spans]
+                made_by = made_by or spans[0].source.made_by()
             except Exception:
                 lost += 1
-        head = self._head_of(spans[0])
-        return (resource_spans(*head, encoded) if encoded else b""), lost
+        if made_by is None:
+            return b"", 0, lost
+        return resource_spans(*self._head_of(*made_by), encoded), len(encoded), lost
 
-    def _head_of(self, span: ToolSpan) -> tuple[bytes, bytes]:
+    def _head_of(self, resource: Resource, scope: InstrumentationScope) -> tuple[bytes, bytes]:
         """Return the encoded resource and scope that all light spans share."""
-        resource, scope = span.source.made_by()
         key = (id(resource), tuple(self.identity.items()))
         if self._head is None or self._head[0] != key:
             request = encode_spans([_bare_span(clean_resource(resource), scope)])
@@ -163,7 +171,7 @@ class Encoder:
             )
 
 
-def _cannot_restore(plain: PlainCall) -> ToolSpan:
+def _cannot_restore(plain: PlainCall) -> list[ToolSpan]:
     raise LookupError(f"a plain call of {plain[0]!r} without a fast path")
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
+from fuseboard.telemetry.encoding import Encoded
 from fuseboard.telemetry.halving import halve
 from fuseboard.telemetry.losses import Losses, Reason, Signal
 from fuseboard.telemetry.sending import Answer, Delivered, Refused, Unavailable
@@ -42,7 +43,7 @@ class Lane(Generic[Record]):
 
     Args:
         signal: What the lane carries.
-        encode: Turns records into a request body; also returns how many it could not encode.
+        encode: Turns records into a request body.
         losses: Where lost records are counted.
         capacity: Most records that wait to be encoded.
         byte_budget: Most bytes of encoded batches that wait to be sent.
@@ -52,7 +53,7 @@ class Lane(Generic[Record]):
     def __init__(
         self,
         signal: Signal,
-        encode: Callable[[Sequence[Record]], tuple[bytes, int]],
+        encode: Callable[[Sequence[Record]], Encoded],
         losses: Losses,
         *,
         capacity: int,
@@ -117,10 +118,10 @@ class Lane(Generic[Record]):
         records = [self._queue.popleft() for _ in range(min(len(self._queue), self.batch_records))]
         if not records:
             return False
-        body, unencodable = self._encode(records)
-        self._losses.add(self.signal, Reason.ENCODING, unencodable)
-        if unencodable < len(records):
-            self._waiting.append(Batch(body, len(records) - unencodable, now))
+        body, encoded, lost = self._encode(records)
+        self._losses.add(self.signal, Reason.ENCODING, lost)
+        if encoded:
+            self._waiting.append(Batch(body, encoded, now))
             self.batches_made += 1
             self._bytes += len(body)
         self._shed(now)

@@ -14,7 +14,7 @@ from fuseboard.conventions import BreakerState, Outcome, ResultSource
 from fuseboard.record import BegunCall, CallRecord, ToolInfo
 
 PlainCall = tuple[Any, ...]
-"""A call that ended as its only attempt did, well and at once; see :func:`flatten`."""
+"""A call that ended as its only attempt did; see :func:`flatten`."""
 
 _MAX_TOOLS: Final = 4096
 _State = BreakerState | None
@@ -34,7 +34,12 @@ class PlainTools:
 
 
 def flatten(
-    call: CallRecord, trace_id: int, span_id: int, parent_id: int | None, is_remote: bool
+    call: CallRecord,
+    trace_id: int,
+    span_id: int,
+    parent_id: int | None,
+    is_remote: bool,
+    attempt_id: int | None = None,
 ) -> PlainCall:
     """Return what is worth keeping of a plain call that has ended; nothing in it is mutable.
 
@@ -44,9 +49,11 @@ def flatten(
         span_id: 64 bits.
         parent_id: 64 bits; None for a root.
         is_remote: Whether the parent is in another process.
+        attempt_id: Where the call failed, the id of the span of its attempt, 64 bits.
     """
-    state, kwargs = call.breaker_state, call.unhashed_kwargs
+    state, kwargs, fault = call.breaker_state, call.unhashed_kwargs, call.fault
     names, values = (None, None) if kwargs is None else (tuple(kwargs), tuple(kwargs.values()))
+    failure = None if fault is None else (fault, call.layer, call.retry_strategy)
     return (
         call.tool.name,
         call.region,
@@ -57,6 +64,8 @@ def flatten(
         span_id,
         parent_id,
         is_remote,
+        attempt_id,
+        failure,
         call.call_id,
         call.agent,
         call.session,
@@ -71,7 +80,7 @@ def flatten(
 def unflatten(plain: PlainCall, tools: PlainTools) -> CallRecord:
     """Return the record that a tuple was made of; its monotonic start is not known any more."""
     name, region, upstream, started_unix_ns, duration = plain[:5]
-    call_id, agent, session, state, args_hash, args, names, values = plain[9:]
+    failure, call_id, agent, session, state, args_hash, args, names, values = plain[10:]
     call = BegunCall(tools.known[name], region, upstream, started_unix_ns, 0.0, args_hash, call_id)
     if names is not None:
         call.hash_later(args, dict(zip(names, values, strict=True)))
@@ -79,6 +88,10 @@ def unflatten(plain: PlainCall, tools: PlainTools) -> CallRecord:
     call.session = session
     call.breaker_state = None if state is None else BreakerState(state)
     call.duration = duration
-    call.result_source = ResultSource.LIVE
-    call.outcome = Outcome.OK
+    if failure is None:
+        call.result_source = ResultSource.LIVE
+        call.outcome = Outcome.OK
+    else:
+        call.fault, call.layer, call.retry_strategy = failure
+        call.outcome = Outcome.ERROR
     return call

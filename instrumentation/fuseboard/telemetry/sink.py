@@ -235,12 +235,13 @@ class OtelTelemetry:
         try:
             metrics = self.metrics
             metrics.in_flight.calls.pop(id(call), None)
-            if call.is_plain and call.fault is None:
+            is_plain = call.is_plain
+            if is_plain and call.fault is None:
                 metrics.succeeded(call, span.trace_id)
-                if span.source.end_plain(call, span):
-                    return
             else:
                 metrics.finished(call, span.trace_id)
+            if is_plain and span.source.end_plain(call, span):
+                return
             if call.arguments is not None or call.result is not None:
                 span.captured = self._capture.attributes(call)
             self._spans.end(call, span)

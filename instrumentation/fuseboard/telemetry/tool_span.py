@@ -108,17 +108,10 @@ class ToolSpan(Span):
     gets what it asks for from a span of the SDK's that takes this one's place.
     """
 
-    # Defaults of the class: a call pays for what it sets.
-    parent_id: int | None = None
-    parent_is_remote = False
-    trace_state: TraceState | None = None
+    # As with the record of a call: what is rare is a default of the class.
     attempt: AttemptRecord | None = None
     captured: Attributes | None = None
-    context: Context | None = None
-    current: Context | None = None
     attempt_spans = 0
-    end_ns: int | None = None
-    full: _Span | None = None
     _ids: SpanContext | None = None
 
     def __init__(
@@ -129,6 +122,13 @@ class ToolSpan(Span):
         self.trace_id = trace_id
         self.span_id = span_id
         self.flags = flags
+        self.parent_id: int | None = None
+        self.parent_is_remote = False
+        self.trace_state: TraceState | None = None
+        self.context: Context | None = None
+        self.current: Context | None = None
+        self.end_ns: int | None = None
+        self.full: _Span | None = None
 
     def get_span_context(self) -> SpanContext:
         """Return the ids."""
@@ -329,7 +329,7 @@ class ToolSpanSource:
         self._offer(span)
 
     def end_plain(self, call: CallRecord, span: ToolSpan) -> bool:
-        """End the span of a plain call that succeeded, if nobody needs to see it.
+        """End the spans of a plain call, if nobody needs to see them.
 
         Returns:
             Whether it has ended.
@@ -344,19 +344,34 @@ class ToolSpanSource:
             return False
         span.end_ns = call.started_unix_ns
         span.context = span.current = None  # they hold the span
+        attempt_id = None if call.fault is None else _bits(64) or 1
         self._offer(
-            flatten(call, span.trace_id, span.span_id, span.parent_id, span.parent_is_remote)
+            flatten(
+                call,
+                span.trace_id,
+                span.span_id,
+                span.parent_id,
+                span.parent_is_remote,
+                attempt_id,
+            )
         )
         return True
 
-    def restore(self, plain: PlainCall) -> ToolSpan:
-        """Return the span of a plain call that was queued as a tuple."""
+    def restore(self, plain: PlainCall) -> list[ToolSpan]:
+        """Return the spans of a plain call that was queued as a tuple, its attempt's first."""
         call = unflatten(plain, self.tools)
-        span = ToolSpan(self, call, plain[5], plain[6], _ROOT)
-        span.parent_id = plain[7]
-        span.parent_is_remote = plain[8]
+        _, _, _, _, _, trace_id, span_id, parent_id, is_remote, attempt_id, *_ = plain
+        span = ToolSpan(self, call, trace_id, span_id, _ROOT)
+        span.parent_id = parent_id
+        span.parent_is_remote = is_remote
         span.end_ns = call.started_unix_ns + int(call.duration * NANOSECONDS)
-        return span
+        if attempt_id is None:
+            return [span]
+        tried = ToolSpan(self, call, trace_id, attempt_id, _ROOT)
+        tried.parent_id = span_id
+        tried.attempt = call.attempts[0]
+        tried.end_ns = span.end_ns
+        return [tried, span]
 
     def name_of(self, span: ToolSpan) -> str:
         """Return a span's name."""

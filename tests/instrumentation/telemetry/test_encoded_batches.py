@@ -56,14 +56,14 @@ POSITIONS = {
 
 @pytest.mark.parametrize("position", POSITIONS)
 def test_hc_11_a_lone_surrogate_costs_nothing(position: str) -> None:
-    body, lost = Encoder({}).spans([span(), POSITIONS[position], span("last")])
+    body, _, lost = Encoder({}).spans([span(), POSITIONS[position], span("last")])
     assert lost == 0
     assert len(spans_of(body)) == 3
     assert GOOD.encode() in zlib.decompress(body, 31)
 
 
 def test_numbers_beyond_64_bits_arrive_as_text() -> None:
-    body, lost = Encoder({}).spans([span(attributes={"big": 2**70, "fits": 2**63 - 1})])
+    body, _, lost = Encoder({}).spans([span(attributes={"big": 2**70, "fits": 2**63 - 1})])
     (message,) = spans_of(body)
     values = {a.key: a.value for a in message.attributes}
     assert lost == 0
@@ -73,13 +73,13 @@ def test_numbers_beyond_64_bits_arrive_as_text() -> None:
 
 def test_a_span_that_cannot_be_encoded_at_all_is_counted_and_left_out() -> None:
     broken = span("broken", start_time=-5)
-    body, lost = Encoder({}).spans([span("one"), broken, span("two")])
+    body, _, lost = Encoder({}).spans([span("one"), broken, span("two")])
     assert lost == 1
     assert [s.name for s in spans_of(body)] == ["one", "two"]
 
 
 def test_the_identity_of_the_process_is_the_last_word() -> None:
-    body, _ = Encoder({"service.instance.id": "ours", "cloud.region": "eu"}).spans([span()])
+    body, *_ = Encoder({"service.instance.id": "ours", "cloud.region": "eu"}).spans([span()])
     (group,) = decoded(body)
     attributes = [(a.key, a.value.string_value) for a in group.resource.attributes]
     assert sorted(attributes) == [

