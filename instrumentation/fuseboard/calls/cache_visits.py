@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextvars import Token
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from fuseboard import guard
 from fuseboard.calls.bare import UNFINISHED
@@ -19,6 +19,8 @@ from fuseboard.runtime import RUNTIME
 
 Answer = tuple[Any] | None
 """An answer in a tuple of its own, since None is an answer too; or None for none."""
+
+_LEFT: Final = (Outcome.CANCELLED, Outcome.ABANDONED)
 
 
 class Visit:
@@ -148,7 +150,7 @@ class Visit:
                 LED.reset(self._token)
             except ValueError:
                 pass  # a coroutine closed from another context
-        if self._run.call.outcome is Outcome.CANCELLED:
+        if self._run.call.outcome in _LEFT:
             self._end(Ending.HANDED_OVER)
         else:
             self._end(Ending.FAILED)
