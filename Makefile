@@ -22,12 +22,12 @@ run: ## Start the server and a demo agent; ARGS="--ui-port 0" and the like go to
 
 test: ## Run every test but the long ones (needs under 20 minutes on 2 cores)
 	@$(SETUP) dev
-	@sh scripts/system_packages.sh chromium prometheus prometheus-alertmanager
+	@sh scripts/system_packages.sh chromium prometheus prometheus-alertmanager redis-server
 	$(BIN)/python -m pytest -m "not long" $(PYTEST_ARGS)
 
 test-all: ## Run every test, the long ones too (needs under 60 minutes)
 	@$(SETUP) dev
-	@sh scripts/system_packages.sh chromium prometheus prometheus-alertmanager
+	@sh scripts/system_packages.sh chromium prometheus prometheus-alertmanager redis-server
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
 
 adapters: ## Run the tests of adapters, each in its own environment; ARGS="langchain" for one

@@ -55,6 +55,12 @@ def alertmanager_binary() -> Path:
 
 
 @pytest.fixture(scope="session")
+def redis_binary() -> Path:
+    """Path of the Redis server."""
+    return _find("redis-server", "redis-server", "valkey-server")
+
+
+@pytest.fixture(scope="session")
 def chromium() -> Path:
     """Path of Chromium."""
     return _find("chromium", "chromium", "chromium-browser")
