@@ -6,7 +6,7 @@ budget, cache and fallback.
 """
 
 from fuseboard.calls import CurrentCall, call, current_call, tool, wrap
-from fuseboard.classification import classifier
+from fuseboard.classification import classifier, reflection_hint
 from fuseboard.conventions import Confidence, Effects, ErrorClass, Outcome, ResultSource
 from fuseboard.errors import (
     AbandonedThreadsError,
@@ -78,6 +78,7 @@ __all__ = [
     "flush",
     "init",
     "metrics_text",
+    "reflection_hint",
     "serve_metrics",
     "session",
     "shutdown",

@@ -28,6 +28,7 @@ class FirstTry:
     __slots__ = (
         "_breaker",
         "_epoch",
+        "_has_checks",
         "_is_possible",
         "_non_empty",
         "_region",
@@ -41,7 +42,10 @@ class FirstTry:
         self.tool = tool
         self.policy = policy
         self._uses_threads = uses_threads
-        self._non_empty = policy.validation is not None and policy.validation.non_empty
+        validation = policy.validation
+        self._non_empty = validation is not None and validation.non_empty
+        # The policy makes these checks, each once for each answer.
+        self._has_checks = validation is not None and bool(validation.checks)
         # Limits may make a call wait; keys and breakers that depend on the arguments need those
         # first.
         self._is_possible = not (
@@ -85,7 +89,7 @@ class FirstTry:
         now = runtime.clock.monotonic()
         if judge_result(value, call.started_unix_ns / 1e9) is not None:
             return False
-        if self._non_empty and is_empty(value):
+        if self._has_checks or (self._non_empty and is_empty(value)):
             return False
         if permit is not FREE and self._breaker is not None:
             call.breaker_state = BreakerState.CLOSED

@@ -25,15 +25,10 @@ from fuseboard.calls.recording import (
     open_attempt,
     open_call,
 )
+from fuseboard.calls.refusing import NO_ITEMS, REFUSALS, inspect_answer, refused
 from fuseboard.calls.registration import Tool
 from fuseboard.calls.substitutes import Stale, substitutes, switches_at_once
-from fuseboard.classification import (
-    EMPTY,
-    ResultFinding,
-    describe_empty,
-    is_empty,
-    judge_result,
-)
+from fuseboard.classification import EMPTY, ResultFinding
 from fuseboard.conventions import (
     Confidence,
     Layer,
@@ -43,7 +38,6 @@ from fuseboard.conventions import (
 )
 from fuseboard.errors import (
     FuseboardError,
-    InvalidResultError,
 )
 from fuseboard.policy.admission import Admission
 from fuseboard.policy.breaker import Permit
@@ -58,12 +52,6 @@ _GIVEN_UP_BY = {
     GiveUp.EXHAUSTED: Layer.RETRY,
     GiveUp.BUDGET: Layer.BUDGET,
 }
-_ADD_FALLBACK = "add a fallback to the policy, or catch this error"
-# A plain function that returned a generator or a coroutine has returned: no fallback may follow.
-_REWRITE = (
-    "catch this error, or write the tool as a generator function or a coroutine function, which "
-    "a fallback can stand in for"
-)
 
 
 class GuardedRun:
@@ -240,8 +228,8 @@ class GuardedRun:
             self._end_live(finding, now)
             return True
         self._error, self._value = None, value
-        if finding.verdict is EMPTY:
-            self._refuse_answer(value, f"returned {describe_empty(value)}", is_last)
+        if finding.refusal is not None:
+            self._error = refused(self.call.tool.name, value, finding, is_last=is_last)
         fault = Fault(finding.verdict, finding.code, finding.message)
         return self._answered_badly(fault, now, is_last)
 
@@ -354,7 +342,7 @@ class GuardedRun:
             self._end_live(None, now)
             return True
         self._value = value
-        error = self._refuse_answer(value, "delivered no items", is_last)
+        self._error = error = refused(self.call.tool.name, value, NO_ITEMS, is_last=is_last)
         error.__suppress_context__ = True  # the end of the iteration, which explains nothing
         return self._answered_badly(Fault(EMPTY, EMPTY.classifier_id, ""), now, is_last)
 
@@ -386,16 +374,7 @@ class GuardedRun:
 
     def inspect(self, value: Any) -> ResultFinding | None:
         """Return what is wrong with a value by the policy's own measure, or None."""
-        finding = judge_result(value, self.call.started_unix_ns / 1e9)
-        validation = self.policy.validation
-        if finding is None and validation is not None and validation.non_empty and is_empty(value):
-            return ResultFinding(EMPTY, EMPTY.classifier_id)
-        return finding
-
-    def _refuse_answer(self, value: Any, problem: str, is_last: bool) -> InvalidResultError:
-        advice = _REWRITE if is_last else _ADD_FALLBACK
-        self._error = error = InvalidResultError(self.call.tool.name, value, problem, advice)
-        return error
+        return inspect_answer(self.policy.validation, value, self.call.started_unix_ns / 1e9)
 
     def _answered_badly(self, fault: Fault, now: float, is_last: bool) -> bool:
         """Go on after an unusable answer (False), or end the call with it."""
@@ -448,7 +427,7 @@ class GuardedRun:
             self.delay, self._strategy = plan.seconds, plan.strategy
             return
         self._is_retry_spent = plan is GiveUp.EXHAUSTED
-        if plan is GiveUp.EXHAUSTED and (made < 2 or verdict is EMPTY):
+        if plan is GiveUp.EXHAUSTED and (made < 2 or verdict.classifier_id in REFUSALS):
             return  # one attempt was all that was asked for, or validation has the last word
         self._layer = _GIVEN_UP_BY.get(plan)
         if plan is GiveUp.BUDGET:

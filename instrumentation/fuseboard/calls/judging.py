@@ -20,6 +20,7 @@ _LAYERS: Final[Mapping[str, tuple[Layer, tuple[str, str]]]] = {
     "pool_exhausted_matcher": (Layer.POOL, ("pool", "exhausted")),
     "malformed_data_matcher": (Layer.SERIALIZATION, ("serialization", "failed")),
     "empty_result": (Layer.VALIDATION, ("validation", "failed")),
+    "broken_contract": (Layer.VALIDATION, ("validation", "failed")),
     "partial_failures": (Layer.VALIDATION, ("validation", "partial")),
 }
 _FED_BACK: Final = frozenset({ErrorClass.L1_INPUT, ErrorClass.L5_SEMANTIC})

@@ -11,6 +11,7 @@ from fuseboard.calls.bare import observe_async, observe_sync
 from fuseboard.calls.driving import guard_async, guard_sync
 from fuseboard.calls.registration import Resolver, Tool
 from fuseboard.calls.streams import stream_async, stream_sync
+from fuseboard.calls.suitability import check_stream
 from fuseboard.errors import ConfigurationError
 from fuseboard.policy.config import Cache, Policy
 from fuseboard.record import TOOL_MARK
@@ -127,6 +128,7 @@ def _choose(known: Tool, function: Callable[..., Any]) -> Callable[..., Any]:
     kind = function if inspect.isroutine(function) else _body_of(function)
     if inspect.isgeneratorfunction(kind) or inspect.isasyncgenfunction(kind):
         _check_no_cache(known)
+        check_stream(known.info.name, policy or _NO_POLICY)
     if inspect.isgeneratorfunction(kind):
         _check_stream(known)
         _check_sync(known)

@@ -1,7 +1,9 @@
 """What kind of fault a call met: a chain of classifiers, one file per family."""
 
 from fuseboard.classification.chain import judge_exception, judge_result
+from fuseboard.classification.reflection import reflection_hint
 from fuseboard.classification.results import (
+    CONTRACT,
     EMPTY,
     ResultFinding,
     describe_empty,
@@ -12,6 +14,7 @@ from fuseboard.classification.validation import BINDING
 
 __all__ = [
     "BINDING",
+    "CONTRACT",
     "EMPTY",
     "ResultFinding",
     "classifier",
@@ -19,4 +22,5 @@ __all__ = [
     "is_empty",
     "judge_exception",
     "judge_result",
+    "reflection_hint",
 ]

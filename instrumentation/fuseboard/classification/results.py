@@ -23,12 +23,14 @@ from fuseboard.classification.inspecting import mro_of, names_of, probe
 from fuseboard.classification.retry_after import retry_after_of
 from fuseboard.classification.verdicts import semantic_fault
 from fuseboard.conventions import ErrorClass
+from fuseboard.errors import Problem
 from fuseboard.record import Verdict
 
 PACKET: Final = semantic_fault("error_packet")
 MCP_IS_ERROR: Final = semantic_fault("mcp_is_error")
 PARTIAL: Final = semantic_fault("partial_failures")
 EMPTY: Final = semantic_fault("empty_result")
+CONTRACT: Final = semantic_fault("broken_contract")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +42,17 @@ class ResultFinding:
         code: A short code for ``error.type``.
         message: What the value itself says, or an empty string.
         partial_failures: Number of failed items where the value is usable in part, else None.
+        refusal: Where the tool's policy refuses the value: what the tool did, in words that
+            follow its name.
+        problems: What is wrong with a refused value.
     """
 
     verdict: Verdict
     code: str
     message: str = ""
     partial_failures: int | None = None
+    refusal: str | None = None
+    problems: tuple[Problem, ...] = ()
 
 
 _SIMPLE: Final = frozenset(

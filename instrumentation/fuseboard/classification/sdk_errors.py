@@ -12,7 +12,7 @@ from fuseboard.classification.inspecting import names_of, probe
 from fuseboard.classification.naming import Named
 from fuseboard.classification.network import TIMEOUT
 from fuseboard.classification.python import MALFORMED
-from fuseboard.classification.results import EMPTY
+from fuseboard.classification.results import CONTRACT, EMPTY
 from fuseboard.classification.verdicts import (
     access_fault,
     input_fault,
@@ -111,7 +111,7 @@ def classify_own(error: BaseException) -> Verdict | None:
     if issubclass(cls, RepeatedCallError):
         return REPEATED
     if issubclass(cls, InvalidResultError):
-        return EMPTY
+        return CONTRACT if probe(error, "problems") else EMPTY
     if issubclass(cls, LimitExceededError):
         return replace(LIMIT, retry_after=_seconds(probe(error, "retry_after")))
     return THREADS if issubclass(cls, AbandonedThreadsError) else None

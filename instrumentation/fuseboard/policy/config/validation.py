@@ -2,26 +2,61 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
+from fuseboard.errors import ConfigurationError
 from fuseboard.policy.config.checks import check_bool
+from fuseboard.policy.contract import Check, by_model, by_predicate, by_schema
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+# Without slots, so that the checks can be kept beside the settings and are no setting.
+@dataclass(frozen=True, kw_only=True)
 class Validation:
-    """What an answer must satisfy to be of use.
+    """What an answer must satisfy to be of use; all that is given must hold.
 
     A refused answer is a fault of class ``L5_semantic``; if no fallback stands in for it, the
-    caller gets :class:`fuseboard.InvalidResultError`.
+    caller gets :class:`fuseboard.InvalidResultError`. An answer is looked at and never changed:
+    the caller gets the tool's own object, not what a model makes of it. Fallbacks must satisfy
+    the same.
 
     Attributes:
         non_empty: Whether None, blank text, an empty container or a stream without items is an
             unusable answer.
+        predicate: A function of the value: True if it is good; False, or a text that says what
+            is wrong (without the value), if not. One that raises or returns None decides
+            nothing.
+        model: A pydantic model, or any type that ``pydantic.TypeAdapter`` takes. Needs the
+            package ``pydantic``.
+        schema: A JSON Schema, for values as ``json.loads`` returns them. Needs the package
+            ``jsonschema``.
 
     Since 0.1.
     """
 
     non_empty: bool = False
+    predicate: Callable[[Any], bool | str | None] | None = None
+    model: Any = None
+    schema: Mapping[str, Any] | bool | None = None
 
     def __post_init__(self) -> None:
         check_bool("Validation", "non_empty", self.non_empty)
+        if self.predicate is not None and not callable(self.predicate):
+            raise ConfigurationError(
+                f"Validation(predicate={self.predicate!r}): must be a function of the value"
+            )
+        _ = self.checks  # made now, so that a mistake shows where it is
+
+    @cached_property
+    def checks(self) -> tuple[Check, ...]:
+        """The checks beyond ``non_empty``, cheapest to explain first: schema, model, predicate."""
+        found = []
+        if self.schema is not None:
+            found.append(by_schema(self.schema))
+        if self.model is not None:
+            found.append(by_model(self.model))
+        if self.predicate is not None:
+            found.append(by_predicate(self.predicate))
+        return tuple(found)

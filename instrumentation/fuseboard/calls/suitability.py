@@ -1,0 +1,29 @@
+"""Refuse at once what a policy asks for and its function can't do, not at the first call."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from fuseboard.errors import ConfigurationError
+from fuseboard.policy.config import Policy
+
+
+def check_stream(name: str, policy: Policy) -> None:
+    """Refuse what only an answer as a whole can have, for a tool that yields items.
+
+    Raises:
+        ConfigurationError: If the policy asks for it.
+    """
+    validation = policy.validation
+    if validation is not None and validation.checks:
+        raise ConfigurationError(
+            f"Policy(validation=...) for {name!r}: of a stream only non_empty can be checked, "
+            "since its items are delivered before its end; check them in the tool"
+        )
+
+
+def is_async(function: Callable[..., Any] | None) -> bool:
+    """Tell whether calling a function gives something that has to be awaited."""
+    return inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function)
