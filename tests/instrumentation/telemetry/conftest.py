@@ -150,6 +150,7 @@ def clean_setup(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
             monkeypatch.delenv(variable)
     monkeypatch.setattr(process_exit, "install", lambda *args: None)
     tools = dict(RUNTIME._tools)
+    RUNTIME._tools.clear()  # those of test modules, which register theirs when imported
     yield
     setup.shutdown(0.0)
     if setup._STATE.assembly is not None:
