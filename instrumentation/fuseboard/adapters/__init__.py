@@ -9,14 +9,23 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from fuseboard.adapters.google_adk import instrument_google_adk, uninstrument_google_adk
     from fuseboard.adapters.langchain import instrument_langchain, uninstrument_langchain
+    from fuseboard.adapters.llama_index import instrument_llama_index, uninstrument_llama_index
     from fuseboard.adapters.pydantic_ai import instrument_pydantic_ai, uninstrument_pydantic_ai
+    from fuseboard.adapters.smolagents import instrument_smolagents, uninstrument_smolagents
 
 __all__ = [
+    "instrument_google_adk",
     "instrument_langchain",
+    "instrument_llama_index",
     "instrument_pydantic_ai",
+    "instrument_smolagents",
+    "uninstrument_google_adk",
     "uninstrument_langchain",
+    "uninstrument_llama_index",
     "uninstrument_pydantic_ai",
+    "uninstrument_smolagents",
 ]
 
 
