@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
@@ -44,6 +45,27 @@ def test_items_from_any_source(telemetry: Any, fallback: Any) -> None:
 
     assert list(search()) == [7, 8]
     assert telemetry.last.outcome is Outcome.DEGRADED
+
+
+async def test_a_fallback_that_is_left_half_way_is_closed_at_once(telemetry: Any) -> None:
+    closed = []
+
+    async def held() -> AsyncIterator[int]:
+        try:
+            yield 7
+            yield 8
+        finally:
+            closed.append(asyncio.current_task())
+
+    @fuseboard.tool(policy=Policy(fallback=held))
+    async def search() -> AsyncIterator[int]:
+        raise RefusedError
+        yield 1
+
+    stream: Any = search()
+    assert await anext(stream) == 7
+    await stream.aclose()
+    assert closed == [asyncio.current_task()]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,172 @@
+"""Random policies, and random histories of a tool that they guard."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from fault_scripts import KINDS, Step
+from hypothesis import strategies as st
+from reference import Shape
+from virtual_time import TICK
+
+from fuseboard import Breaker, ErrorClass, Fallback, Policy, Retry, Validation
+
+Form = Literal["function", "coroutine", "generator", "async generator"]
+FORMS: Final[tuple[Form, ...]] = ("function", "coroutine", "generator", "async generator")
+PATHS: Final = ("fast", "sdk", "unsampled")
+_QUICK: Final = (0.0, TICK, 16 * TICK, 48 * TICK)
+_PASSING: Final = ("429", "500", "refused", "reset", "own timeout", "unknown")
+_LONG: Final = 50.0
+"""Longer than every limit."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call.
+
+    Attributes:
+        steps: What its attempts do.
+        pause: Seconds before it.
+        leaves_after: How many items its consumer takes; None for all.
+    """
+
+    steps: list[Step]
+    pause: float
+    leaves_after: int | None
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A tool and what happens to it."""
+
+    form: Form
+    path: str
+    policy: Policy | None
+    calls: list[Call]
+    share: float
+
+    @property
+    def is_async(self) -> bool:
+        return self.form in ("coroutine", "async generator")
+
+    @property
+    def streams(self) -> bool:
+        return self.form in ("generator", "async generator")
+
+    @property
+    def shape(self) -> Shape:
+        return Shape(self.form != "generator", self.streams, self.is_async)
+
+
+def _raises() -> None:
+    raise RuntimeError("no better")
+
+
+def _answers_badly() -> dict[str, bool]:
+    return {"isError": True}
+
+
+@st.composite
+def fallbacks(draw: st.DrawFn) -> tuple[Fallback, ...]:
+    """Draw up to two fallbacks, good and bad ones."""
+    found = []
+    for place in range(draw(st.integers(0, 2))):
+        on = draw(st.sampled_from([tuple(ErrorClass), ("L3_transient", "L4_persistent")]))
+        how: dict[str, Any] = {"on": tuple(map(ErrorClass, on))}
+        choice = draw(st.sampled_from(["value", "function", "acts", "raises", "answers badly"]))
+        served = ["fallback", place]
+        if choice == "value":
+            found.append(Fallback(value=served, name="value", **how))
+        elif choice in ("function", "acts"):
+            effects = "unsafe" if choice == "acts" else "none"
+            found.append(Fallback(_Serve(served), name=choice, effects=effects, **how))
+        else:
+            bad = _raises if choice == "raises" else _answers_badly
+            found.append(Fallback(bad, name="bad", **how))
+    return tuple(found)
+
+
+class _Serve:
+    """A fallback that gives a list of its own."""
+
+    def __init__(self, value: list[Any]) -> None:
+        self._value = value
+
+    def __call__(self) -> list[Any]:
+        return list(self._value)
+
+
+RETRIES: Final = st.builds(
+    Retry,
+    attempts=st.integers(1, 5),
+    wait_initial=st.sampled_from([0.0, 0.25, 1.0]),
+    wait_max=st.sampled_from([1.0, 4.0]),
+    budget=st.sampled_from([None, 1.0, 3.0, 30.0]),
+    semantic=st.booleans(),
+)
+BREAKERS: Final = st.builds(
+    Breaker,
+    failure_ratio=st.sampled_from([0.3, 0.5, 1.0]),
+    minimum_throughput=st.integers(2, 4),
+    sampling_duration=st.just(1e8),
+    break_duration=st.sampled_from([0.5, 2.0, 8.0]),
+    half_open_probes=st.integers(1, 2),
+    scope=st.sampled_from(["attempt", "call"]),
+    also_counts=st.sampled_from([(), ("L5_semantic",), ("L2_access", "L5_semantic")]).map(
+        lambda names: tuple(map(ErrorClass, names))
+    ),
+)
+
+
+@st.composite
+def policies(draw: st.DrawFn, form: Form) -> Policy | None:
+    """Draw a policy that goes with a form of function; None for a tool that is only observed."""
+    if draw(st.integers(0, 7)) == 0:
+        return None
+    timeout = draw(st.sampled_from([None, None, 0.5, 1.0])) if form != "generator" else None
+    return Policy(
+        retry=draw(st.none() | RETRIES | RETRIES),
+        breaker=draw(st.none() | BREAKERS | BREAKERS),
+        timeout=timeout,
+        budget=draw(st.sampled_from([None, None, None, 1.5, 3.0])),
+        fallback=draw(fallbacks()),
+        validation=draw(st.sampled_from([None, Validation(non_empty=True)])),
+        effects=draw(st.sampled_from(["none", "idempotent", "unsafe"])),
+    )
+
+
+@st.composite
+def palettes(draw: st.DrawFn, form: Form) -> list[str]:
+    """Draw the few things that go wrong in one history, so that they come in rows."""
+    kinds = [k for k in KINDS if form in ("coroutine", "async generator") or "outside" not in k]
+    chosen = draw(st.lists(st.sampled_from(kinds), min_size=1, max_size=4))
+    return [*chosen, *["good"] * draw(st.integers(0, 2)), draw(st.sampled_from(_PASSING))]
+
+
+@st.composite
+def scenarios(draw: st.DrawFn) -> Scenario:
+    """Draw a tool and its history."""
+    form = draw(st.sampled_from(FORMS))
+    policy = draw(policies(form))
+    is_limited = policy is not None and (policy.timeout is not None or policy.budget is not None)
+    step = st.builds(
+        Step,
+        kind=st.sampled_from(draw(palettes(form))),
+        took=st.sampled_from([*_QUICK, _LONG] if is_limited and form != "generator" else _QUICK),
+        items=st.sampled_from([0, 0, 1, 2]),
+        stubborn=st.sampled_from([0.0, TICK]),
+    )
+    call = st.builds(
+        Call,
+        steps=st.lists(step, min_size=1, max_size=4),
+        pause=st.sampled_from([0.0, 0.25, 2.0]),
+        leaves_after=st.sampled_from([None, None, 1, 2]),
+    )
+    return Scenario(
+        form,
+        draw(st.sampled_from(PATHS)),
+        policy,
+        draw(st.lists(call, min_size=3, max_size=8)),
+        draw(st.sampled_from([0.0, 0.5, 1.0])),
+    )

@@ -1,0 +1,267 @@
+"""Random policies, faults and clocks: caller, metrics, spans and logs agree with a reference."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from unittest import mock
+
+import pytest
+from hypothesis import HealthCheck, Phase, assume, given, settings
+from observed import Receiver, SeenCall, as_dict, calls_of, read_metrics, telemetry
+from reference import Expected, Reference, TieError
+from scenarios import Scenario, scenarios
+from stage import Seen, Stage
+from virtual_time import World, threading_of
+
+from fuseboard import Policy, guard
+from fuseboard import conventions as c
+from fuseboard.calls.guarded import GuardedRun
+from fuseboard.policy import retry
+from fuseboard.policy import timeout as timeouts
+from fuseboard.policy.breaker import CircuitBreaker
+from fuseboard.policy.registry import BREAKERS
+from fuseboard.runtime import RUNTIME
+from fuseboard.telemetry.metrics import Metrics
+from fuseboard.telemetry.spans import SpanWriter
+
+COMMON = settings(deadline=None, suppress_health_check=list(HealthCheck))
+
+
+@pytest.fixture(scope="module")
+def receiver() -> Iterator[Receiver]:
+    found = Receiver()
+    yield found
+    found.close()
+
+
+@settings(COMMON, max_examples=120, derandomize=True)
+@given(scenario=scenarios())
+def test_every_call_is_told_alike_by_all_and_as_its_policy_says(
+    receiver: Receiver, scenario: Scenario
+) -> None:
+    check(receiver, scenario)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(1200)
+@settings(COMMON, max_examples=6000)
+@given(scenario=scenarios())
+def test_every_call_is_told_alike_by_all_and_as_its_policy_says_many_times(
+    receiver: Receiver, scenario: Scenario
+) -> None:
+    check(receiver, scenario)
+
+
+@contextlib.contextmanager
+def stage_of(scenario: Scenario, receiver: Receiver) -> Iterator[tuple[World, Stage]]:
+    """Play in a world of its own; fail if a thread or a fault of our own is left."""
+    world = World(scenario.share)
+    BREAKERS.clear()
+    guard.forget_faults()
+    with (
+        mock.patch.object(RUNTIME, "clock", world),
+        mock.patch.object(RUNTIME, "uniform", world.uniform),
+        mock.patch.object(RUNTIME, "_tools", {}),
+        mock.patch.object(timeouts, "threading", threading_of(world)),
+        telemetry(receiver, scenario.path),
+    ):
+        try:
+            yield world, Stage(world, scenario)
+        finally:
+            world.let_late_ones_end()
+    BREAKERS.clear()
+    assert guard.fault_counts() == {}
+    deadline = time.monotonic() + 30
+    while left := [t.name for t in threading.enumerate() if t.name.startswith("fuseboard")]:
+        assert time.monotonic() < deadline, f"left behind: {left}"
+        time.sleep(0.001)
+
+
+def check(receiver: Receiver, scenario: Scenario) -> None:
+    """Play a scenario and compare everybody's story of it."""
+    reference = Reference(scenario.policy, scenario.shape, scenario.share)
+    told: list[tuple[Expected, Seen]] = []
+    with stage_of(scenario, receiver) as (world, stage):
+        for call in scenario.calls:
+            now = world.now + call.pause
+            try:
+                expected = reference.call(call.steps, now, call.leaves_after)
+            except TieError:
+                assume(False)
+            told.append((expected, stage.play(call)))
+            assert world.now == now + expected.duration
+            assert read_metrics()["fuseboard_tool_calls_in_flight"] == Counter()
+        world.let_late_ones_end()
+        samples = read_metrics()
+    for expected, seen in told:
+        check_caller(scenario, expected, seen)
+        check_bounds(scenario, expected)
+    check_metrics(samples, [expected for expected, _ in told], reference)
+    check_calls(calls_of(receiver, scenario.path), [expected for expected, _ in told], scenario)
+    transitions = receiver.logs(c.EVENT_BREAKER_TRANSITION)
+    moves = [(each[c.BREAKER_FROM], each[c.BREAKER_TO]) for each in transitions]
+    assert moves == (reference.breaker.transitions if reference.breaker else [])
+
+
+def check_caller(scenario: Scenario, expected: Expected, seen: Seen) -> None:
+    """Compare what the caller saw: the very objects that the tool made."""
+    kind, detail = expected.sees
+    assert len(seen.made) == len(expected.attempts)
+    if kind == "fallback":
+        served = ["fallback", detail]
+        if scenario.streams:
+            assert seen.items == served[: len(seen.items)]
+        else:
+            assert (seen.ending, seen.thing) == ("value", served)
+        return
+    if scenario.streams:
+        assert seen.items == list(range(expected.items))
+    if kind == "value":
+        assert seen.ending == "value", seen
+        assert scenario.streams or seen.thing is seen.made[detail]
+    elif kind == "error":
+        assert seen.ending == "error", seen
+        if isinstance(seen.thing, asyncio.CancelledError):
+            return  # which the event loop makes
+        assert seen.thing is seen.made[detail]
+    elif kind == "left":
+        assert seen.ending == "left", seen
+    else:
+        assert (seen.ending, type(seen.thing).__name__) == ("error", kind)
+
+
+def check_bounds(scenario: Scenario, expected: Expected) -> None:
+    """Hold the reference itself to what users count on."""
+    policy = scenario.policy or Policy()
+    attempts = len(expected.attempts)
+    assert attempts <= (policy.retry.attempts if policy.retry else 1)
+    begun = [start - expected.start for start in expected.starts]
+    stubborn = max(step.stubborn for call in scenario.calls for step in call.steps)
+    if policy.budget is not None:
+        assert all(start < policy.budget for start in begun)
+        if scenario.form in ("function", "coroutine"):
+            assert expected.duration <= policy.budget + stubborn
+    if policy.retry is not None and policy.retry.budget is not None:
+        assert all(start < policy.retry.budget for start in begun[1:])
+
+
+def check_metrics(
+    samples: dict[str, Counter[tuple[str, ...]]], calls: list[Expected], reference: Reference
+) -> None:
+    """Compare the exposition text with the reference."""
+    assert samples["fuseboard_tool_calls_total"] == Counter(
+        (call.error_class.value if call.error_class else "none", call.outcome.value)
+        for call in calls
+    )
+    assert samples["fuseboard_tool_attempts_total"] == Counter(
+        (error_class, result) for call in calls for result, error_class in call.attempts
+    )
+    assert samples["fuseboard_tool_attempted_calls_total"] == Counter(
+        (call.attempts[0][0], call.retry_end) for call in calls if call.attempts
+    )
+    assert samples["fuseboard_tool_call_duration_seconds_count"].total() == len(calls)
+    seconds = samples["fuseboard_tool_call_duration_seconds_sum"].total()
+    assert seconds == pytest.approx(sum(call.duration for call in calls))
+    attempts = sum(len(call.attempts) for call in calls)
+    assert samples["fuseboard_tool_attempt_duration_seconds_count"].total() == attempts
+    backoff = sum(call.backoff for call in calls)
+    assert samples["fuseboard_tool_backoff_seconds_total"].total() == pytest.approx(backoff)
+    # Label values come in the order of the labels' names: action, layer.
+    assert samples["fuseboard_layer_actions_total"] == Counter(
+        {
+            (action, layer): count
+            for (layer, action), count in sum(
+                (call.actions for call in calls), Counter[tuple[str, str]]()
+            ).items()
+        }
+    )
+    moves = reference.breaker.transitions if reference.breaker else []
+    assert Counter(
+        {key[1:]: n for key, n in samples["fuseboard_breaker_transitions_total"].items()}
+    ) == Counter(moves)
+    assert samples["fuseboard_telemetry_dropped_total"] == Counter()
+
+
+def check_calls(found: list[SeenCall], calls: list[Expected], scenario: Scenario) -> None:
+    """Compare what arrived at the collector with the reference."""
+    assert len(found) == len(calls)
+    remaining = list(found)
+    for call in calls:
+        # Two calls may begin in the same moment, hence each takes one that is like it.
+        like = next((each for each in remaining if is_like(each, call)), None)
+        assert like is not None, (call, remaining)
+        remaining.remove(like)
+        if scenario.path != "unsampled":
+            check_attempts(like, call)
+
+
+def is_like(seen: SeenCall, call: Expected) -> bool:
+    """Tell whether a call that arrived may be the expected one."""
+    return (
+        seen.outcome == call.outcome
+        and seen.error_class == (call.error_class.value if call.error_class else None)
+        and seen.attempts == len(call.attempts)
+        and abs(seen.backoff - call.backoff) < 1e-6
+        and abs(seen.duration - call.duration) < 1e-6
+        and (seen.breaker_state == call.breaker_state)
+        and (call.outcome not in ("ok", "error", "abandoned") or (seen.items or 0) == call.items)
+    )
+
+
+def check_attempts(seen: SeenCall, call: Expected) -> None:
+    """Compare the attempts' spans: none for a call that made one that did not fail."""
+    has_failed = any(error_class != "none" for _, error_class in call.attempts)
+    if len(call.attempts) < 2 and not has_failed:
+        assert seen.attempt_spans == ()
+        return
+    attributes = [as_dict(span.attributes) for span in seen.attempt_spans]
+    assert [each[c.ATTEMPT_NUMBER] for each in attributes] == list(range(1, len(call.attempts) + 1))
+    assert [each.get(c.ERROR_CLASSIFIED_AS, "none") for each in attributes] == [
+        error_class for _, error_class in call.attempts
+    ]
+    for span, (_, error_class) in zip(seen.attempt_spans, call.attempts, strict=True):
+        assert (span.status.code == 2) == (error_class != "none")
+
+
+SPOILT = {
+    "retries whatever comes": (retry, "_may_retry", lambda *_: True),
+    "waits for ever longer": (retry, "full_jitter", lambda *_: 7.0),
+    "never opens a breaker": (CircuitBreaker, "_is_over_threshold", lambda _: False),
+    "lets everybody probe": (CircuitBreaker, "seconds_closed_to_all", lambda _: 0.0),
+    "forgets the budget": (GuardedRun, "_set_time_limit", lambda _: None),
+    "takes every answer": (GuardedRun, "_inspect", lambda *_: None),
+    "counts attempts only": (Metrics, "finished", lambda *_: None),
+    "sends no attempts": (SpanWriter, "_write_attempt", lambda *_: None),
+}
+
+RARE = ("counts attempts only", "lets everybody probe", "never opens a breaker")
+"""What shows only after many examples."""
+
+
+@pytest.mark.parametrize(
+    "how",
+    [pytest.param(how, marks=pytest.mark.long if how in RARE else ()) for how in SPOILT],
+)
+def test_a_spoilt_shim_is_found_out(receiver: Receiver, how: str) -> None:
+    """The reference is no mirror of the shim."""
+
+    @settings(
+        COMMON,
+        max_examples=500,
+        derandomize=True,
+        database=None,
+        report_multiple_bugs=False,
+        phases=[Phase.generate],
+    )
+    @given(scenario=scenarios())
+    def some(scenario: Scenario) -> None:
+        check(receiver, scenario)
+
+    owner, name, spoilt = SPOILT[how]
+    with mock.patch.object(owner, name, spoilt), pytest.raises(AssertionError):
+        some()
