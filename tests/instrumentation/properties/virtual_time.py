@@ -11,6 +11,7 @@ import heapq
 import math
 import threading
 import types
+from collections.abc import Callable
 from typing import Any, Final
 
 TICK: Final = 1 / 64
@@ -70,7 +71,7 @@ class World:
     # --- Threads --------------------------------------------------------------------------
     def spend(self, seconds: float) -> None:
         """Take time, in the thread that owns the world or in a worker of the shim's."""
-        if threading.get_ident() == self._owner:
+        if self.owns_this_thread():
             self.now += seconds
             return
         request = Request(seconds)
@@ -81,24 +82,40 @@ class World:
         if request in self._late:
             raise LateError
 
-    def wait_for(self, event: threading.Event, seconds: float) -> bool:
-        """Wait for a worker within virtual seconds, granting what it asks for meanwhile."""
+    def wait_for(self, is_done: Callable[[], bool], seconds: float) -> bool:
+        """Wait for a worker within virtual seconds, granting what it asks for meanwhile.
+
+        Args:
+            is_done: Tells whether it is done; not asked again after it said so.
+            seconds: How long to wait.
+        """
         deadline = self.now + seconds
-        while True:
-            with self._changed:
-                is_in_time = self._changed.wait_for(
-                    lambda: event.is_set() or self._requests, REAL_SECONDS
-                )
-                assert is_in_time, "a worker thread neither ended nor asked for time"
-                if event.is_set():
-                    return True
-                request = self._requests.pop()
+        while (request := self._next_request(is_done)) is not None:
             if self.now + request.seconds >= deadline:
                 self.now = deadline
                 self._late.append(request)
                 return False
             self.now += request.seconds
             request.granted.set()
+        return True
+
+    def _next_request(self, is_done: Callable[[], bool]) -> Request | None:
+        """Return what a worker asks for, or None once it is done."""
+        done = False
+
+        def has_news() -> bool:
+            nonlocal done
+            done = is_done()
+            return done or bool(self._requests)
+
+        with self._changed:
+            is_in_time = self._changed.wait_for(has_news, REAL_SECONDS)
+            assert is_in_time, "a worker thread neither ended nor asked for time"
+            return None if done else self._requests.pop()
+
+    def owns_this_thread(self) -> bool:
+        """Tell whether this is the thread of the callers."""
+        return threading.get_ident() == self._owner
 
     def let_late_ones_end(self) -> None:
         """Let the threads go on that were left behind."""
@@ -113,17 +130,22 @@ class World:
 
 
 def threading_of(world: World) -> Any:
-    """Return a stand-in for the module ``threading`` whose events wait in virtual time."""
+    """Return a stand-in for the module ``threading`` whose locks wait in virtual time."""
 
-    class Event(threading.Event):
-        def set(self) -> None:
-            super().set()
+    class Lock:
+        def __init__(self) -> None:
+            self._real = threading.Lock()
+
+        def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
+            if not blocking or timeout < 0 or not world.owns_this_thread():
+                return self._real.acquire(blocking, timeout)
+            return world.wait_for(lambda: self._real.acquire(blocking=False), timeout)
+
+        def release(self) -> None:
+            self._real.release()
             world.told()
 
-        def wait(self, timeout: float | None = None) -> bool:
-            return super().wait() if timeout is None else world.wait_for(self, timeout)
-
-    return types.SimpleNamespace(**{**vars(threading), "Event": Event})
+    return types.SimpleNamespace(**{**vars(threading), "Lock": Lock})
 
 
 class Loop(asyncio.SelectorEventLoop):
