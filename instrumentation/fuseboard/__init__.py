@@ -5,7 +5,7 @@ error class and counts in metrics. A :class:`Policy` guards calls with retry, br
 budget, cache and fallback.
 """
 
-from fuseboard.calls import CurrentCall, call, current_call, tool, wrap
+from fuseboard.calls import CurrentCall, call, configure, current_call, reload, tool, wrap
 from fuseboard.classification import classifier, reflection_hint
 from fuseboard.conventions import Confidence, Effects, ErrorClass, Outcome, ResultSource
 from fuseboard.errors import (
@@ -74,11 +74,13 @@ __all__ = [
     "Verdict",
     "call",
     "classifier",
+    "configure",
     "current_call",
     "flush",
     "init",
     "metrics_text",
     "reflection_hint",
+    "reload",
     "serve_metrics",
     "session",
     "shutdown",

@@ -202,6 +202,36 @@ CALL_SPAN_NAME: Final = "fuseboard.call.span_name"
 CALL_START_UNIX_NANO: Final = "fuseboard.call.start_unix_nano"
 CALL_DURATION_SECONDS: Final = "fuseboard.call.duration_seconds"
 
+# --- Log records of the standard library ---------------------------------------------------
+CALL_LOGGER: Final = "fuseboard.calls"
+CALL_LOG_FIELDS: Final = (
+    "trace_id",
+    "span_id",
+    "tool",
+    "region",
+    "upstream",
+    "agent",
+    "session",
+    "call_id",
+    "outcome",
+    "error_class",
+    "error_type",
+    "error_message",
+    "classifier_id",
+    "http_status",
+    "layer",
+    "attempts",
+    "duration_seconds",
+    "backoff_seconds",
+    "breaker_state",
+    "result_source",
+    "fallback_tool",
+    "partial_failures",
+    "cost",
+    "args_hash",
+)
+"""Fields of a call's record; those of the export of calls have the same names."""
+
 # --- Prometheus metrics --------------------------------------------------------------------
 METRIC_CALLS: Final = "fuseboard_tool_calls_total"
 METRIC_CALL_DURATION: Final = "fuseboard_tool_call_duration_seconds"
@@ -269,6 +299,9 @@ ENV_REGION: Final = "FUSEBOARD_REGION"
 ENV_ENVIRONMENT: Final = "FUSEBOARD_ENVIRONMENT"
 ENV_ENDPOINT: Final = "FUSEBOARD_ENDPOINT"
 ENV_HEADERS: Final = "FUSEBOARD_HEADERS"
+ENV_CONFIG: Final = "FUSEBOARD_CONFIG"
+ENV_LOG_CALLS: Final = "FUSEBOARD_LOG_CALLS"
 ENV_HASH_KEY: Final = "FUSEBOARD_HASH_KEY"
 DEFAULT_HASH_KEY: Final = "fuseboard-published-default-key-v1"
+CONFIG_FILE: Final = "fuseboard.toml"
 ARGS_HASH_VERSION: Final = "v1"

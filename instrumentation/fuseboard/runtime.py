@@ -82,6 +82,7 @@ class Runtime:
         abandoned_threads: Counts the sync calls that outlived their timeout; set by the
             policy layer.
         region: The process's own region, if ``init`` was given one.
+        log_call: Logs a call that ended otherwise than by a first attempt that succeeded.
         record_arguments: Whether wrappers put the bound arguments on the record.
         record_results: Whether wrappers put the returned value on the record.
         has_scopes: Whether a session was ever opened; until then calls do not look for one.
@@ -95,6 +96,7 @@ class Runtime:
         self.breaker_statuses: Callable[[], list[BreakerStatus]] = list
         self.abandoned_threads: Callable[[], int] = int
         self.region: str | None = None
+        self.log_call: Callable[[CallRecord], None] | None = None
         self.record_arguments = False
         self.record_results = False
         self.has_scopes = False

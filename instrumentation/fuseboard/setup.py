@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import threading
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
+from fuseboard.calls.from_file import find, prepare, use, warn_of_unknown_tools
 from fuseboard.conventions import HEARTBEAT_INTERVAL_SECONDS, METRICS_PORT
 from fuseboard.errors import ConfigurationError
 from fuseboard.forking import after_fork_in_child
@@ -52,6 +54,8 @@ def init(
     endpoint: str | None = None,
     regions: Iterable[str] = (),
     headers: Mapping[str, str] | None = None,
+    config: str | os.PathLike[str] | None = None,
+    log_calls: Literal["problems", "all", "off"] | None = None,
     registry: CollectorRegistry | None = None,
     tracer_provider: TracerProvider | None = None,
     metrics_port: int | None = None,
@@ -75,6 +79,11 @@ def init(
             OTEL_EXPORTER_OTLP_ENDPOINT; default ``http://127.0.0.1:4318``.
         regions: Regions that tools will be called in, so that their metrics start at zero.
         headers: Sent with each export, for example ``Authorization``.
+        config: File of policies per tool (``fuseboard.toml``), which win over those in the code;
+            also FUSEBOARD_CONFIG.
+        log_calls: Which calls are logged, one record each, by the logger ``fuseboard.calls``:
+            ``problems`` (the default) for those that are not ``ok``, ``all`` or ``off``; also
+            FUSEBOARD_LOG_CALLS.
         registry: Prometheus registry for the metrics; default the global one.
         tracer_provider: OpenTelemetry provider to use instead of the global one.
         metrics_port: Serve ``/metrics`` on this port of the loopback interface.
@@ -85,7 +94,8 @@ def init(
             collector; the collector is waited for four fifths of it.
 
     Raises:
-        ConfigurationError: A setting is not legal, or ``init`` ran before with others.
+        ConfigurationError: A setting is not legal, or ``init`` ran before with others. Nothing
+            has changed then.
 
     Since 0.1.0.
     """
@@ -98,6 +108,8 @@ def init(
         endpoint=endpoint,
         regions=regions,
         headers=headers,
+        config=find(config),
+        log_calls=log_calls,
         registry=registry,
         tracer_provider=tracer_provider,
         metrics_port=metrics_port,
@@ -106,15 +118,30 @@ def init(
         heartbeat_seconds=heartbeat_seconds,
         shutdown_timeout=shutdown_timeout,
     )
+    if _runs_already(settings):
+        return
+    # Without a lock held, since what a file names is imported, and who knows what that does.
+    policies = prepare(settings.config)
     with _STATE.lock:
+        if _runs_already(settings):
+            return
         if is_disabled():
             _STATE.is_disabled = True
             RUNTIME.install(_Silent())
-            return
-        if _STATE.assembly is not None and not _STATE.is_stopped:
-            _require_equal(_STATE.assembly.settings.differences(settings))
-            return
-        _start(settings)
+        else:
+            _start(settings)
+        use(policies)
+
+
+def _runs_already(settings: Settings) -> bool:
+    """Tell whether ``init`` ran before; raise if that was with other settings."""
+    from fuseboard.telemetry.settings import is_disabled
+
+    with _STATE.lock:
+        if _STATE.assembly is None or _STATE.is_stopped or is_disabled():
+            return False
+        _require_equal(_STATE.assembly.settings.differences(settings))
+        return True
 
 
 class _Silent(NullTelemetry):
@@ -150,6 +177,7 @@ def _start(settings: Settings) -> None:
     except BaseException:
         _close_servers()
         raise
+    assembly.sink.when_alive = warn_of_unknown_tools
     _STATE.assembly = assembly
     _STATE.is_stopped = False
     _STATE.is_disabled = False

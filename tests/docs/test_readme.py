@@ -32,6 +32,7 @@ def run_python(code: str, folder: Path) -> str:
     script.write_text(code.replace("http://127.0.0.1:4318", NOBODY))
     done = subprocess.run(
         [sys.executable, "-W", "error", str(script)],
+        cwd=folder,
         env={**os.environ, "FUSEBOARD_ENDPOINT": NOBODY},
         capture_output=True,
         text=True,

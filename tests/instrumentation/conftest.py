@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from fuseboard import guard
-from fuseboard.calls import manual
+from fuseboard.calls import from_file, manual
+from fuseboard.calls.switching import SWITCHES
 from fuseboard.classification.user import forget_classifiers
 from fuseboard.policy.limiters import LIMITERS
 from fuseboard.policy.registry import BREAKERS
@@ -121,6 +122,10 @@ def _registrations_end_with_the_test() -> Iterator[None]:
     RUNTIME._tools.clear()
     RUNTIME._tools.update(kept)
     manual._CALLED.tools.clear()
+    from_file.use(None)
+    SWITCHES._tools.clear()
+    SWITCHES._by_hand.clear()
+    SWITCHES._left_out.clear()
 
 
 @pytest.fixture

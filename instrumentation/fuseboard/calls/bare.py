@@ -24,6 +24,9 @@ def observe_sync(tool: Tool, function: Callable[..., Any]) -> Callable[..., Any]
     """Return a function that runs ``function`` and records each call."""
 
     def observed(*args: Any, **kwargs: Any) -> Any:
+        replaced = tool.replaced
+        if replaced is not None and replaced is not observed:
+            return replaced(*args, **kwargs)
         ambient = exception()
         if RUNTIME.has_gates and current_gate() is not None:
             from fuseboard.calls.driving import drive_bare_sync  # it imports this module
@@ -51,6 +54,9 @@ def observe_async(tool: Tool, function: Callable[..., Any]) -> Callable[..., Any
     """Return a coroutine function that awaits ``function`` and records each call."""
 
     async def observed(*args: Any, **kwargs: Any) -> Any:
+        replaced = tool.replaced
+        if replaced is not None and replaced is not observed:
+            return await replaced(*args, **kwargs)
         ambient = exception()
         if RUNTIME.has_gates and current_gate() is not None:
             from fuseboard.calls.driving import drive_bare_async

@@ -30,9 +30,12 @@ def cached_sync(
             f"Cache(redis=...) for {tool.info.name!r}: a client of redis.asyncio needs an async "
             "tool; give RedisStore a URL or a client of redis.Redis"
         )
-    keys, store = Keys(tool, cache, function), ToolCache(tool.info.name, cache)
+    keys, store = Keys(tool, cache, function), _store_of(tool, cache)
 
     def cached(*args: Any, **kwargs: Any) -> Any:
+        replaced = tool.replaced
+        if replaced is not None and replaced is not cached:
+            return replaced(*args, **kwargs)
         run = GuardedRun(tool, policy, args, kwargs, exception(), uses_threads=True)
         key = keys.of(run)
         if key is None:
@@ -60,9 +63,12 @@ def cached_async(
     tool: Tool, policy: Policy, cache: Cache, function: Callable[..., Any]
 ) -> Callable[..., Any]:
     """Return a coroutine function that awaits ``function`` under a policy with a cache."""
-    keys, store = Keys(tool, cache, function), ToolCache(tool.info.name, cache)
+    keys, store = Keys(tool, cache, function), _store_of(tool, cache)
 
     async def cached(*args: Any, **kwargs: Any) -> Any:
+        replaced = tool.replaced
+        if replaced is not None and replaced is not cached:
+            return await replaced(*args, **kwargs)
         run = GuardedRun(tool, policy, args, kwargs, exception())
         key = keys.of(run)
         if key is None:
@@ -84,6 +90,17 @@ def cached_async(
             return value
 
     return cached
+
+
+def _store_of(tool: Tool, cache: Cache) -> ToolCache:
+    """Return the tool's store: the one it has, unless the settings of the cache are others."""
+    if tool.cached is not None and tool.cached[0] == cache:
+        store = tool.cached[1]
+        if isinstance(store, ToolCache):
+            return store
+    store = ToolCache(tool.info.name, cache)
+    tool.cached = (cache, store)
+    return store
 
 
 def _wait(visit: Visit, flight: Flight) -> Answer:

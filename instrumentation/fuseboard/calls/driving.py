@@ -29,6 +29,9 @@ def guard_sync(tool: Tool, policy: Policy, function: Callable[..., Any]) -> Call
     attempt = bound_sync(tool.info.name, policy, function)
 
     def guarded(*args: Any, **kwargs: Any) -> Any:
+        replaced = tool.replaced
+        if replaced is not None and replaced is not guarded:
+            return replaced(*args, **kwargs)
         ambient = exception()
         permit = first.permit()
         if permit is None or (uses_threads and THREADS.is_full()):
@@ -62,6 +65,9 @@ def guard_async(tool: Tool, policy: Policy, function: Callable[..., Any]) -> Cal
     attempt = bound_async(tool.info.name, policy, function)
 
     async def guarded(*args: Any, **kwargs: Any) -> Any:
+        replaced = tool.replaced
+        if replaced is not None and replaced is not guarded:
+            return await replaced(*args, **kwargs)
         ambient = exception()
         permit = first.permit()
         if permit is None:

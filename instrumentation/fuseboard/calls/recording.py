@@ -79,10 +79,18 @@ def fail(call: CallRecord, now: float, fault: Fault, layer: Layer, strategy: Ret
     call.layer = layer
     call.retry_strategy = strategy
     call.outcome = Outcome.ERROR
+    _log(call)
     try:
         RUNTIME.telemetry.finish(call)
     except Exception as own:
         guard.swallow("reporting the end of a call", own)
+
+
+def _log(call: CallRecord) -> None:
+    """Log a call before the telemetry closes its span; what succeeds at once never comes here."""
+    log = RUNTIME.log_call
+    if log is not None:
+        log(call)
 
 
 def _record(
@@ -263,6 +271,7 @@ def close_call(
     if call.result_source is None and (outcome is Outcome.OK or outcome is Outcome.PARTIAL):
         call.result_source = ResultSource.LIVE
     call.outcome = outcome
+    _log(call)
     try:
         RUNTIME.telemetry.call_ended(call)
     except Exception as own:

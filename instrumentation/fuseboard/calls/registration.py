@@ -19,6 +19,9 @@ from fuseboard.runtime import RUNTIME
 Resolver = Callable[[Mapping[str, object]], str | None]
 """Returns the region or upstream of a call from its bound arguments; None if they name none."""
 
+Chooser = Callable[[Policy | None, Callable[..., Any]], Callable[..., Any]]
+"""Returns what runs a function under a policy; raises ConfigurationError if it can't."""
+
 TOOL_TYPES: Final = ("function", "extension", "datastore")
 MAX_NAME: Final = 128
 _FIXED: Final = frozenset({int, float, bool, type(None)})
@@ -26,10 +29,24 @@ _SHORT: Final = 256
 
 
 class Tool:
-    """A decorated function: its names, its policy, and how to bind its arguments."""
+    """A decorated function: its names, its policy, and how to bind its arguments.
+
+    Attributes:
+        declared: The policy that the code gives it.
+        policy: The policy that it has now.
+        target: The function that it runs.
+        replaced: What the wrapper of a function or coroutine function hands its calls to, once
+            the policy or the target was changed; None until then.
+        cached: What its cache remembers, beside the settings of that cache; None without one.
+        choose: Returns what runs a target under a policy, or refuses the policy.
+    """
 
     __slots__ = (
+        "__weakref__",
         "bind",
+        "cached",
+        "choose",
+        "declared",
         "describe",
         "hashes_arguments",
         "ignored",
@@ -38,7 +55,9 @@ class Tool:
         "policy",
         "region",
         "region_of",
+        "replaced",
         "signature",
+        "target",
         "upstream_of",
     )
 
@@ -66,7 +85,11 @@ class Tool:
         """
         self.region, self.region_of = _split(owner, "region", region)
         fixed_upstream, self.upstream_of = _split(owner, "upstream", upstream)
-        self.policy = _check_policy(owner, policy)
+        self.declared = self.policy = check_policy(owner, policy)
+        self.target = function
+        self.replaced: Callable[..., Any] | None = None
+        self.choose: Chooser = _is_fixed
+        self.cached: tuple[object, object] | None = None
         self.ignored = frozenset(check_names(owner, "ignore_arguments", ignore_arguments))
         if not isinstance(hash_arguments, bool):
             raise ConfigurationError(f"{owner}(hash_arguments={hash_arguments!r}): must be a bool")
@@ -78,19 +101,15 @@ class Tool:
         _check_ignored(owner, self.ignored, self.signature)
         if type not in TOOL_TYPES:
             raise ConfigurationError(f"{owner}(type={type!r}): must be one of {TOOL_TYPES}")
-        breaker = self.policy.breaker if self.policy else None
         self.info = ToolInfo(
             name=check_name(owner, name if name is not None else _name_of(owner, function)),
             type=type,
             regions=tuple(check_names(owner, "regions", regions)) or _just(self.region),
             upstream=fixed_upstream,
-            has_breaker=breaker is not None,
+            has_breaker=self.policy is not None and self.policy.breaker is not None,
             hash_of=self._hash if hash_arguments else None,
         )
-        if breaker is not None:
-            BREAKERS.declare(self.info.name, breaker)
-        if self.policy is not None and self.policy.limit is not None:
-            LIMITERS.declare(self.info.name, self.policy.limit)
+        self.take(self.policy)
         if is_registered:
             _register(self.info)
 
@@ -98,6 +117,17 @@ class Tool:
         """Let ``describe`` add what a framework knows to the record of each call at its start."""
         self.describe = describe
         self.looks_at_arguments = True
+
+    def take(self, policy: Policy | None) -> None:
+        """Have a policy from now on: what its layers remember is kept if their settings are."""
+        name, before = self.info.name, self.policy
+        if policy is not None and policy.breaker is not None:
+            BREAKERS.declare(name, policy.breaker)
+        elif before is not None and before.breaker is not None:
+            BREAKERS.withdraw(name)
+        if policy is not None and policy.limit is not None:
+            LIMITERS.declare(name, policy.limit)
+        self.policy = policy
 
     def can_hash_later(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
         """Tell whether the arguments are small values that cannot change.
@@ -158,7 +188,12 @@ def _split(owner: str, option: str, given: object) -> tuple[str | None, Resolver
     )
 
 
-def _check_policy(owner: str, policy: object) -> Policy | None:
+def check_policy(owner: str, policy: object) -> Policy | None:
+    """Return a policy if it is one, or None.
+
+    Raises:
+        ConfigurationError: If it is something else.
+    """
     if policy is None or isinstance(policy, Policy):
         return policy
     raise ConfigurationError(f"{owner}(policy={policy!r}): must be a fuseboard.Policy or None")
@@ -190,6 +225,10 @@ def _check_ignored(
             f"{owner}(ignore_arguments={unknown!r}): the function has no such parameter; it has "
             f"{', '.join(parameters) or 'none'}"
         )
+
+
+def _is_fixed(policy: Policy | None, target: Callable[..., Any]) -> Callable[..., Any]:  # noqa: ARG001
+    raise ConfigurationError("a tool that is called with fuseboard.call(...) takes no policy")
 
 
 def _just(region: str | None) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ from collections.abc import (
 )
 from contextlib import asynccontextmanager
 from sys import exception
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from fuseboard.calls.driving import async_wait, await_limited, wait
 from fuseboard.calls.falling_back import ask, failed, serves
@@ -28,6 +28,9 @@ from fuseboard.calls.queueing import admit, async_admit
 from fuseboard.calls.recording import leave
 from fuseboard.calls.registration import Tool
 from fuseboard.policy.config import Policy
+
+# A policy is asked for anew by each call: an async generator can't hand its calls on to another.
+_NO_POLICY: Final = Policy()
 
 
 class _Opening(NamedTuple):
@@ -44,12 +47,12 @@ class _Opening(NamedTuple):
     is_live: bool = True
 
 
-def stream_sync(tool: Tool, policy: Policy, function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a generator function that passes on what ``function`` yields."""
+def stream_sync(tool: Tool) -> Callable[..., Any]:
+    """Return a generator function that passes on what the tool's target yields."""
 
     def streaming(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
-        run = GuardedRun(tool, policy, args, kwargs, exception())
-        opening = _open(run, function)
+        run = GuardedRun(tool, tool.policy or _NO_POLICY, args, kwargs, exception())
+        opening = _open(run, tool.target)
         if opening.stream is None:
             return opening.item
         if not opening.is_live:
@@ -59,12 +62,12 @@ def stream_sync(tool: Tool, policy: Policy, function: Callable[..., Any]) -> Cal
     return streaming
 
 
-def stream_async(tool: Tool, policy: Policy, function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return an async generator function that passes on what ``function`` yields."""
+def stream_async(tool: Tool) -> Callable[..., Any]:
+    """Return an async generator function that passes on what the tool's target yields."""
 
     async def streaming(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, Any]:
-        run = GuardedRun(tool, policy, args, kwargs, exception())
-        opening = await _open_async(run, function)
+        run = GuardedRun(tool, tool.policy or _NO_POLICY, args, kwargs, exception())
+        opening = await _open_async(run, tool.target)
         stream, item = opening.stream, opening.item
         if stream is None:
             return

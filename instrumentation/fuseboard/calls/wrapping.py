@@ -12,6 +12,7 @@ from fuseboard.calls.driving import guard_async, guard_sync
 from fuseboard.calls.registration import Resolver, Tool
 from fuseboard.calls.streams import stream_async, stream_sync
 from fuseboard.calls.suitability import check_stream
+from fuseboard.calls.switching import SWITCHES
 from fuseboard.errors import ConfigurationError
 from fuseboard.policy.config import Cache, Policy
 from fuseboard.record import TOOL_MARK
@@ -19,7 +20,6 @@ from fuseboard.record import TOOL_MARK
 F = TypeVar("F", bound=Callable[..., Any])
 
 MARK: Final = TOOL_MARK
-_NO_POLICY: Final = Policy()
 
 
 class ToolOptions(TypedDict, total=False):
@@ -108,7 +108,8 @@ def _make(owner: str, fn: F, options: ToolOptions) -> F:
             f"{owner}({found!r}): is a tool already; decorated twice, every call would count twice"
         )
     known = Tool(found, owner=owner, **options)
-    wrapper = functools.wraps(found)(_choose(known, found))
+    known.choose = functools.partial(_choose, known)
+    wrapper = functools.wraps(found)(SWITCHES.admit(known))
     setattr(wrapper, MARK, known)
     return cast("F", wrapper)
 
@@ -122,19 +123,18 @@ def _advice(owner: str, given: object) -> str:
     return f"; to name a tool, write {example}{given!r})"
 
 
-def _choose(known: Tool, function: Callable[..., Any]) -> Callable[..., Any]:
+def _choose(known: Tool, policy: Policy | None, function: Callable[..., Any]) -> Callable[..., Any]:
     """Return the wrapper for what a function is, and for whether it has a policy."""
-    policy = known.policy
     kind = function if inspect.isroutine(function) else _body_of(function)
     if inspect.isgeneratorfunction(kind) or inspect.isasyncgenfunction(kind):
-        _check_no_cache(known)
-        check_stream(known.info.name, policy or _NO_POLICY)
+        _check_no_cache(known, policy)
+        check_stream(known.info.name, policy or Policy())
     if inspect.isgeneratorfunction(kind):
-        _check_stream(known)
-        _check_sync(known)
-        return stream_sync(known, policy or _NO_POLICY, function)
+        _check_stream(known, policy)
+        _check_sync(known, policy)
+        return stream_sync(known)
     if inspect.isasyncgenfunction(kind):
-        return stream_async(known, policy or _NO_POLICY, function)
+        return stream_async(known)
     is_async = inspect.iscoroutinefunction(kind)
     if policy is not None and policy.cache is not None:
         return _choose_cached(known, policy, policy.cache, function, is_async=is_async)
@@ -142,7 +142,7 @@ def _choose(known: Tool, function: Callable[..., Any]) -> Callable[..., Any]:
         return observe_async(known, function) if is_async else observe_sync(known, function)
     if is_async:
         return guard_async(known, policy, function)
-    _check_sync(known)
+    _check_sync(known, policy)
     return guard_sync(known, policy, function)
 
 
@@ -153,7 +153,7 @@ def _choose_cached(
 
     if is_async:
         return cached_async(known, policy, cache, function)
-    _check_sync(known)
+    _check_sync(known, policy)
     return cached_sync(known, policy, cache, function)
 
 
@@ -162,8 +162,7 @@ def _body_of(function: Callable[..., Any]) -> Callable[..., Any]:
     return function if isinstance(function, functools.partial) else type(function).__call__
 
 
-def _check_stream(known: Tool) -> None:
-    policy = known.policy
+def _check_stream(known: Tool, policy: Policy | None) -> None:
     if policy is not None and policy.timeout is not None:
         raise ConfigurationError(
             f"Policy(timeout={policy.timeout!r}) for {known.info.name!r}: a synchronous generator "
@@ -171,16 +170,16 @@ def _check_stream(known: Tool) -> None:
         )
 
 
-def _check_no_cache(known: Tool) -> None:
-    if known.policy is not None and known.policy.cache is not None:
+def _check_no_cache(known: Tool, policy: Policy | None) -> None:
+    if policy is not None and policy.cache is not None:
         raise ConfigurationError(
             f"Policy(cache=...) for {known.info.name!r}: a stream can't be served twice; cache a "
             "function that returns a list"
         )
 
 
-def _check_sync(known: Tool) -> None:
-    for fallback in known.policy.fallbacks if known.policy else ():
+def _check_sync(known: Tool, policy: Policy | None) -> None:
+    for fallback in policy.fallbacks if policy else ():
         function = fallback.function
         if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
             raise ConfigurationError(

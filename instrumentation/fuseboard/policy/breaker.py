@@ -70,6 +70,10 @@ class Rejection:
     error_class: ErrorClass
 
 
+def _tell_nobody(transition: BreakerTransition) -> None:
+    """Take the report of a breaker that is in use no more."""
+
+
 class CircuitBreaker:
     """One breaker, shared by threads and event loops.
 
@@ -227,6 +231,16 @@ class CircuitBreaker:
             if self._state is not BreakerState.CLOSED:
                 self._close("closed_by_hand", None)
         self._report()
+
+    def retire(self) -> None:
+        """Close for good: another breaker takes this one's place, and its metrics with it."""
+        with self._lock:
+            if self._state is not BreakerState.CLOSED:
+                self._close("reconfigured", None)
+        self._report()
+        with self._lock:
+            # Calls that still hold a permit may settle it; nobody hears of what comes of that.
+            self._report_one = _tell_nobody
 
     # Below: called with the lock held.
 

@@ -60,6 +60,8 @@ class LimiterRegistry:
                 key = BreakerKey(key.tool, OTHER_LABEL)
             limiter = self._limiters.get(key)
             if limiter is None:
+                # A call that began under other bounds must not bring those back.
+                config = self._configs.get(key.tool, config)
                 limiter = self._limiters[key] = Limiter(key, config, self._runtime.clock)
             return limiter
 

@@ -35,11 +35,23 @@ class BreakerRegistry:
     def declare(self, tool: str, config: Breaker) -> None:
         """Say which thresholds a tool's breakers have; other ones make its breakers anew."""
         with self._lock:
-            if self._configs.get(tool, config) != config:
-                for key in [key for key in self._breakers if key.tool == tool]:
-                    del self._breakers[key]
-                self.epoch += 1
+            replaced = self._take_out(tool) if self._configs.get(tool, config) != config else []
             self._configs[tool] = config
+        for breaker in replaced:
+            breaker.retire()
+
+    def withdraw(self, tool: str) -> None:
+        """Forget the breakers of a tool that has none any more."""
+        with self._lock:
+            withdrawn = self._take_out(tool)
+            self._configs.pop(tool, None)
+        for breaker in withdrawn:
+            breaker.retire()
+
+    def _take_out(self, tool: str) -> list[CircuitBreaker]:
+        keys = [key for key in self._breakers if key.tool == tool]
+        self.epoch += 1
+        return [self._breakers.pop(key) for key in keys]
 
     def get(self, key: BreakerKey, config: Breaker) -> CircuitBreaker:
         """Return the breaker of a key; past ``MAX_BREAKERS`` a tool's new keys share one."""
@@ -77,6 +89,8 @@ class BreakerRegistry:
             breaker = self._breakers.get(key)
             if breaker is not None:
                 return breaker
+            # A call that began under other thresholds must not bring those back.
+            config = self._configs.get(key.tool, config)
             breaker = CircuitBreaker(key, config, self._runtime.clock, self._report)
             self._breakers[key] = breaker
         try:

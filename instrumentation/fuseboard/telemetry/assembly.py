@@ -21,6 +21,7 @@ from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from fuseboard import conventions as c
 from fuseboard.runtime import Runtime
 from fuseboard.telemetry.attributes import ToolParts
+from fuseboard.telemetry.call_log import CallLog
 from fuseboard.telemetry.capture import Capture
 from fuseboard.telemetry.encoding import Encoder, clean_resource
 from fuseboard.telemetry.logs import EventLog
@@ -32,7 +33,7 @@ from fuseboard.telemetry.redaction import name, redact
 from fuseboard.telemetry.sending import HttpSender
 from fuseboard.telemetry.settings import Settings
 from fuseboard.telemetry.shared_cells import is_shared, shared_registry
-from fuseboard.telemetry.sink import OtelTelemetry
+from fuseboard.telemetry.sink import LoggingTelemetry, OtelTelemetry
 from fuseboard.telemetry.spans import SpanWriter
 from fuseboard.telemetry.tool_span import OwnProvider, ToolSpanSource
 
@@ -87,6 +88,8 @@ class Assembly:
         self._provider = foreign or self._make_provider()
         self._processor: PipelineProcessor | None = None
         self._source: ToolSpanSource | None = None
+        self._logs_ok = settings.log_calls == "all"
+        self._call_log = None if settings.log_calls == "off" else CallLog(with_ok=self._logs_ok)
         self.sink = self._make_sink(self._provider)
         _after_fork_in_child(self)
 
@@ -157,7 +160,8 @@ class Assembly:
             if self.pipeline is None
             else EventLog(self._version, self._resource, self.pipeline.offer_log)
         )
-        return OtelTelemetry(
+        kind = LoggingTelemetry if self._logs_ok else OtelTelemetry
+        sink = kind(
             self._make_writer(provider.get_tracer(c.SCOPE_NAME, self._version)),
             events,
             self._metrics,
@@ -168,6 +172,9 @@ class Assembly:
             heartbeat_seconds=settings.heartbeat_seconds,
             capture=Capture(settings.record_arguments, settings.record_results),
         )
+        if isinstance(sink, LoggingTelemetry) and self._call_log is not None:
+            sink.log_ok = self._call_log.write
+        return sink
 
     def _make_writer(self, tracer: Tracer) -> SpanWriter:
         """Return what writes spans, by the fast path where provider and export are our own."""
@@ -197,6 +204,7 @@ class Assembly:
         self._runtime.region = self.settings.region
         self._runtime.record_arguments = self.settings.record_arguments
         self._runtime.record_results = self.settings.record_results
+        self._runtime.log_call = self._call_log.write if self._call_log is not None else None
         self._runtime.install(self.sink)
 
     def exposed(self) -> CollectorRegistry:
@@ -215,6 +223,7 @@ class Assembly:
             words: The timeout as the log line gives it.
         """
         self.sink.stop()
+        self._runtime.log_call = None
         if self.pipeline is None:
             return True
         lost = self.pipeline.shutdown(timeout)

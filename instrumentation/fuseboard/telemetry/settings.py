@@ -6,6 +6,7 @@ import math
 import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 from urllib.parse import urlsplit
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 DEFAULT_ENDPOINT: Final = "http://127.0.0.1:4318"
 MAX_SHUTDOWN_SECONDS: Final = 60.0
 MAX_NAME: Final = 256
+LOG_CALLS: Final = ("problems", "all", "off")
+"""Which calls are logged; the first is the default."""
 Number = TypeVar("Number", int, float)
 _TRACES_PATH: Final = "/v1/traces"
 _LOGS_PATH: Final = "/v1/logs"
@@ -43,6 +46,8 @@ class Settings:
     Attributes:
         endpoint: Base URL of the collector.
         has_endpoint: Whether somebody chose it for fuseboard (argument or FUSEBOARD_ENDPOINT).
+        config: The file of policies, absolute.
+        log_calls: Which calls are logged: one of ``LOG_CALLS``.
         traces_url: Where spans go.
         logs_url: Where log events go.
     """
@@ -56,6 +61,8 @@ class Settings:
     logs_url: str
     regions: tuple[str, ...]
     headers: tuple[tuple[str, str], ...]
+    config: Path | None
+    log_calls: str
     registry: CollectorRegistry | None
     tracer_provider: TracerProvider | None
     metrics_port: int | None
@@ -81,6 +88,8 @@ def resolve(
     endpoint: str | None,
     regions: Iterable[str],
     headers: Mapping[str, str] | None,
+    config: Path | None,
+    log_calls: str | None,
     registry: CollectorRegistry | None,
     tracer_provider: TracerProvider | None,
     metrics_port: int | None,
@@ -116,6 +125,8 @@ def resolve(
         logs_url=logs or base.rstrip("/") + _LOGS_PATH,
         regions=_regions(regions),
         headers=headers_for(base, headers, is_chosen=chosen is not None),
+        config=config,
+        log_calls=_choice("log_calls", log_calls, c.ENV_LOG_CALLS, LOG_CALLS),
         registry=_registry(registry),
         tracer_provider=_provider(tracer_provider),
         metrics_port=_port(metrics_port),
@@ -200,6 +211,20 @@ def _port(value: int | None) -> int | None:
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= 65535:
         raise _wrong("metrics_port", value, "a port from 0 (any free one) to 65535, or None")
     return value
+
+
+def _choice(argument: str, value: str | None, variable: str, choices: tuple[str, ...]) -> str:
+    legal = ", ".join(repr(choice) for choice in choices)
+    if value is not None:
+        if value not in choices:
+            raise _wrong(argument, value, f"one of {legal}")
+        return value
+    text = _environment(variable)
+    if text is None:
+        return choices[0]
+    if text.lower() not in choices:
+        raise ConfigurationError(f"{variable}={text!r} is not legal: use one of {legal}")
+    return text.lower()
 
 
 def _switch(argument: str, value: bool) -> bool:

@@ -299,3 +299,18 @@ class OtelTelemetry:
             self._events.emit(c.EVENT_HEARTBEAT, self._clock.time_ns(), attributes)
         except Exception:
             self._fail(Signal.LOGS, "heartbeat")
+
+
+class LoggingTelemetry(OtelTelemetry):
+    """Logs calls as well whose first attempt succeeded: the others are logged where they end.
+
+    A class of its own, so that such a call pays only where it is to be logged.
+    """
+
+    log_ok: Callable[[CallRecord], None]
+
+    def finish(self, call: CallRecord) -> None:
+        """Log a call that simply succeeded, and close it."""
+        if call.outcome is c.Outcome.OK:
+            self.log_ok(call)
+        super().finish(call)
