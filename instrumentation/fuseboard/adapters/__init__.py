@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from fuseboard.adapters.google_adk import instrument_google_adk, uninstrument_google_adk
     from fuseboard.adapters.langchain import instrument_langchain, uninstrument_langchain
     from fuseboard.adapters.llama_index import instrument_llama_index, uninstrument_llama_index
+    from fuseboard.adapters.mcp import instrument_mcp, uninstrument_mcp
     from fuseboard.adapters.pydantic_ai import instrument_pydantic_ai, uninstrument_pydantic_ai
     from fuseboard.adapters.smolagents import instrument_smolagents, uninstrument_smolagents
 
@@ -19,11 +20,13 @@ __all__ = [
     "instrument_google_adk",
     "instrument_langchain",
     "instrument_llama_index",
+    "instrument_mcp",
     "instrument_pydantic_ai",
     "instrument_smolagents",
     "uninstrument_google_adk",
     "uninstrument_langchain",
     "uninstrument_llama_index",
+    "uninstrument_mcp",
     "uninstrument_pydantic_ai",
     "uninstrument_smolagents",
 ]

@@ -19,14 +19,15 @@ class Invocation:
         session: The conversation, thread or session that the framework names.
         agent: The agent that the framework names.
         upstream: The server that the tool is on, if the framework names one.
+        is_known: Whether the framework has such a tool; None where it can't tell.
         owner: The :class:`~fuseboard.adapters.running.FrameworkCalls` that runs it.
         proceed: Runs the tool itself, once per attempt.
         is_claimed: Whether a call is recorded for it.
     """
 
     __slots__ = (
-        "agent", "arguments", "call_id", "is_claimed", "owner", "proceed", "session", "tool",
-        "upstream",
+        "agent", "arguments", "call_id", "is_claimed", "is_known", "owner", "proceed", "session",
+        "tool", "upstream",
     )  # fmt: skip
 
     def __init__(
@@ -38,6 +39,7 @@ class Invocation:
         session: object = None,
         agent: object = None,
         upstream: object = None,
+        is_known: bool | None = True,
     ) -> None:
         """Gather what the framework says of a call; what should be a text and is none is left out.
 
@@ -48,6 +50,7 @@ class Invocation:
             session: The conversation.
             agent: The agent.
             upstream: The server that the tool is on.
+            is_known: Whether the framework has such a tool; None where it can't tell.
         """
         self.tool = tool
         self.arguments = {str(key): value for key, value in (arguments or {}).items()}
@@ -55,6 +58,7 @@ class Invocation:
         self.session = _text(session)
         self.agent = _text(agent)
         self.upstream = _text(upstream)
+        self.is_known = is_known
         self.owner: object = None
         self.proceed: Callable[[], Any] = _nothing
         self.is_claimed = False

@@ -36,6 +36,9 @@ Policies = Policy | Mapping[str, Policy] | None
 MAX_TOOLS: Final = 500
 """Tools of one framework that become label values; as many as the metrics let in."""
 
+MAX_UNCERTAIN: Final = 100
+"""Names that become label values although nobody can tell whether there are such tools."""
+
 UNKNOWN_TOOL: Final = input_fault("unknown_tool_matcher")
 """The verdict on a call of a tool that does not exist."""
 
@@ -54,8 +57,8 @@ class FrameworkCalls:
         self._policies: Mapping[str, Policy] = {}
         self._default: Policy | None = None
         self._tools: dict[tuple[str, str | None], _Runner] = {}
-        self._unknown = Tool(_any, name=OTHER_LABEL, owner=owner, is_registered=False)
-        self._unknown.describe_calls(describe)
+        self._uncertain = 0
+        self._unknown = _Runner(Tool(_any, name=OTHER_LABEL, owner=owner, is_registered=False))
         self.renew_lock()
         after_fork_in_child(self.renew_lock)
 
@@ -73,6 +76,7 @@ class FrameworkCalls:
         with self._lock:
             self._default, self._policies = default, policies
             self._tools.clear()
+            self._uncertain = 0
 
     def is_recorded(self, tool: str) -> bool:
         """Tell whether a call of this tool is being recorded here, but not by this framework.
@@ -137,7 +141,7 @@ class FrameworkCalls:
     def refuse(self, invocation: Invocation, error: BaseException) -> None:
         """Record a call that the framework refused before the tool ran."""
         tool = self._runner_of(invocation).tool
-        judged = judge_raised(tool, error, (), {}, None)
+        judged = _judge_refusal(tool, error)
         if isinstance(judged, Fault) and isinstance(error, _REFUSALS):
             is_known = judged.verdict.error_class is ErrorClass.L1_INPUT
             # A ValueError of the framework's is a word on the arguments, no defect of a tool.
@@ -156,7 +160,11 @@ class FrameworkCalls:
         name and of the store's list of tools; the message has the name.
         """
         fault = Fault(UNKNOWN_TOOL, "unknown_tool", f"there is no tool named {invocation.tool!r}")
-        self._record(self._unknown, invocation, fault)
+        self._record(self._unknown.tool, invocation, fault)
+
+    def interrupt(self, invocation: Invocation) -> None:
+        """Record a call that the framework put off before the tool ran, to ask the user, say."""
+        self._record(self._runner_of(invocation).tool, invocation, Outcome.INTERRUPTED)
 
     def _record(self, tool: Tool, invocation: Invocation, judged: Fault | Outcome) -> None:
         invocation.is_claimed = True
@@ -178,27 +186,32 @@ class FrameworkCalls:
         return self._runner_of(invocation)
 
     def _runner_of(self, invocation: Invocation) -> _Runner:
+        if invocation.is_known is False:
+            return self._unknown
         key = (invocation.tool[:MAX_NAME], invocation.upstream)
         found = self._tools.get(key)
-        return found if found is not None else self._make_runner(*key)
+        return found if found is not None else self._meet(key, invocation.is_known is None)
 
-    def _make_runner(self, name: str, upstream: str | None) -> _Runner:
+    def _meet(self, key: tuple[str, str | None], is_uncertain: bool) -> _Runner:
         with self._lock:
+            if is_uncertain and self._uncertain >= MAX_UNCERTAIN:
+                return self._unknown
             may_register = len(self._tools) < MAX_TOOLS
-            policy = self._policies.get(name, self._default)
-            tool = Tool(
-                _any,
-                name=name if name.strip() else OTHER_LABEL,
-                policy=policy,
-                upstream=upstream,
-                owner=self._owner,
-                is_registered=may_register,
-            )
-            tool.describe_calls(describe)
-            made = _Runner(tool)
+            made = _Runner(self._make_tool(*key, may_register))
             if may_register:
-                self._tools[name, upstream] = made
+                self._tools[key] = made
+                self._uncertain += is_uncertain
             return made
+
+    def _make_tool(self, name: str, upstream: str | None, is_registered: bool) -> Tool:
+        return Tool(
+            _any,
+            name=name if name.strip() else OTHER_LABEL,
+            policy=self._policies.get(name, self._default),
+            upstream=upstream,
+            owner=self._owner,
+            is_registered=is_registered,
+        )
 
 
 class _Runner:
@@ -208,6 +221,7 @@ class _Runner:
 
     def __init__(self, tool: Tool) -> None:
         self.tool = tool
+        tool.describe_calls(describe)
         policy = tool.policy
         if policy is None:
             self.run_sync = observe_sync(tool, _proceed)
@@ -241,6 +255,20 @@ class _Offer:
             self._calls.refuse(self.invocation, error)
 
 
+def _judge_refusal(tool: Tool, error: BaseException) -> Fault | Outcome:
+    """Judge what a framework raised, by its cause where that is what blames the arguments."""
+    judged = judge_raised(tool, error, (), {}, None)
+    cause = error.__cause__
+    if cause is None or _blames_input(judged):
+        return judged
+    by_cause = judge_raised(tool, cause, (), {}, None)
+    return by_cause if _blames_input(by_cause) else judged
+
+
+def _blames_input(judged: Fault | Outcome) -> bool:
+    return isinstance(judged, Fault) and judged.verdict.error_class is ErrorClass.L1_INPUT
+
+
 def is_own_tool(*functions: object) -> bool:
     """Tell whether one of a tool's functions is decorated with ``fuseboard.tool``.
 
@@ -266,15 +294,23 @@ def checked(value: Any, finding: Callable[[Any], ResultFinding | None]) -> Any:
         ReturnedFault: If it reports an error.
     """
     try:
-        found = judge_result(value, RUNTIME.clock.time_ns() / 1e9) or finding(value)
-        if found is not None and found.partial_failures is None and not found.message:
-            found = finding(value) or found
+        found = _find(value, finding)
     except Exception as fault:
         guard.swallow("reading a framework's result", fault)
         return value
     if found is None or found.partial_failures is not None:
         return value
     raise ReturnedFault(found, value)
+
+
+def _find(value: Any, finding: Callable[[Any], ResultFinding | None]) -> ResultFinding | None:
+    """Find what is wrong with a value: a class that the value itself names, else the adapter's."""
+    found, own = judge_result(value, RUNTIME.clock.time_ns() / 1e9), finding(value)
+    if found is None or own is None:
+        return found or own
+    if found.verdict.error_class is ErrorClass.L5_SEMANTIC:
+        return own
+    return replace(found, message=found.message or own.message)
 
 
 def misfit(

@@ -64,8 +64,6 @@ _EXACT: Final = Named(
         "pydantic_ai.exceptions.UnexpectedModelBehavior": _MODEL,
         "pydantic_ai.exceptions.ToolFailed": semantic_fault("framework_tool_error"),
         "fastmcp.exceptions.NotFoundError": input_fault("unknown_tool_matcher"),
-        "fastmcp.exceptions.ToolError": semantic_fault("mcp_tool_error"),
-        "mcp.server.fastmcp.exceptions.ToolError": semantic_fault("mcp_tool_error"),
     }
 )
 # Names that only give the direction; what they were raised from says more.
@@ -80,6 +78,10 @@ _GENERAL: Final = Named(
         "google.auth.exceptions.TransportError": LOST,
         "google.genai.errors.UnknownApiResponseError": MALFORMED,
         "google.api_core.exceptions.RetryError": TIMEOUT,
+        "fastmcp.exceptions.ToolError": semantic_fault("mcp_tool_error"),
+        "mcp.server.fastmcp.exceptions.ToolError": semantic_fault("mcp_tool_error"),
+        "mcp.server.mcpserver.exceptions.ToolError": semantic_fault("mcp_tool_error"),
+        "langchain_core.tools.base.ToolException": semantic_fault("framework_tool_error"),
     }
 )
 
