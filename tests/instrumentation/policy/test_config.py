@@ -9,6 +9,7 @@ import pytest
 
 from fuseboard import (
     Breaker,
+    Cache,
     Confidence,
     ConfigurationError,
     Effects,
@@ -55,6 +56,16 @@ WRONG: list[tuple[type, dict[str, Any], str]] = [
     (Fallback, {"value": 1, "on": ["L9"]}, "on='L9'"),
     *((Fallback, {"value": 1, "name": bad}, "must be a text") for bad in ("", 5)),
     (Validation, {"non_empty": 1}, "must be a bool"),
+    *((Cache, {"ttl": bad}, "seconds above 0") for bad in (0, -1, NAN, INF, "60", None, True)),
+    *((Cache, {name: 0}, f"{name}=0") for name in ("redis_ttl", "backfill_ttl")),
+    *((Cache, {"stale": bad}, "from 0 to") for bad in (-1, NAN, INF, None)),
+    *((Cache, {"max_entries": bad}, "max_entries") for bad in (0, 1.5, None, True)),
+    *((Cache, {"stale_on": bad}, "stale_on") for bad in (5, "L3_transient", ["L1_input"])),
+    *((Cache, {"redis": bad}, "redis:// URL") for bad in (5, object())),
+    *((Cache, {name: 1}, "must be a bool") for name in ("single_flight", "allow_unsafe")),
+    (Cache, {"key": "city"}, "must be a function, or None"),
+    (Policy, {"cache": True}, "fuseboard.Cache"),
+    (Policy, {"cache": Cache()}, "effects='none'"),
 ]
 
 
@@ -80,7 +91,7 @@ def test_defaults_are_those_of_the_contract() -> None:
 
 
 def test_frozen() -> None:
-    for config in (Retry(), Breaker(), Policy(), Fallback(value=1), Validation()):
+    for config in (Retry(), Breaker(), Policy(), Fallback(value=1), Validation(), Cache()):
         with pytest.raises(dataclasses.FrozenInstanceError):
             setattr(config, dataclasses.fields(config)[0].name, 1)
 
