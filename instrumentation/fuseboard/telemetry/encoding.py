@@ -19,7 +19,7 @@ from opentelemetry.trace import SpanContext, Status
 from opentelemetry.util.types import Attributes
 
 from fuseboard.telemetry.logs import FinishedLog, encode_logs
-from fuseboard.telemetry.plain_calls import PlainCall
+from fuseboard.telemetry.plain_calls import PlainCall, spans_in
 from fuseboard.telemetry.redaction import valid
 from fuseboard.telemetry.tool_span import ToolSpan, ToolSpanPieces
 from fuseboard.telemetry.wire import resource_spans
@@ -101,7 +101,7 @@ class Encoder:
                 encoded += [self._pieces.of(span) for span in spans]
                 made_by = made_by or spans[0].source.made_by()
             except Exception:
-                lost += 1
+                lost += spans_in(record)
         if made_by is None:
             return b"", 0, lost
         return resource_spans(*self._head_of(*made_by), encoded), len(encoded), lost

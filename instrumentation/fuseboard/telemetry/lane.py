@@ -36,6 +36,10 @@ class Batch:
     """1 for a whole batch or the last part of one, 0 for the parts before."""
 
 
+def _one(_: object) -> int:
+    return 1
+
+
 class Lane(Generic[Record]):
     """A bounded queue of records and a bounded waiting room of encoded batches.
 
@@ -48,6 +52,7 @@ class Lane(Generic[Record]):
         capacity: Most records that wait to be encoded.
         byte_budget: Most bytes of encoded batches that wait to be sent.
         uniform: ``uniform(low, high)``, the jitter.
+        weigh: Tells how many lost records one of the queue counts for.
     """
 
     def __init__(
@@ -59,6 +64,7 @@ class Lane(Generic[Record]):
         capacity: int,
         byte_budget: int,
         uniform: Callable[[float, float], float],
+        weigh: Callable[[Record], int] = _one,
     ) -> None:
         self.signal = signal
         self.batch_records = min(BATCH_RECORDS, capacity)
@@ -67,6 +73,7 @@ class Lane(Generic[Record]):
         self._capacity = capacity
         self._byte_budget = byte_budget
         self._uniform = uniform
+        self._weigh = weigh
         self.reset()
 
     def reset(self) -> None:
@@ -85,7 +92,7 @@ class Lane(Generic[Record]):
         # Append and len are atomic; two threads may overshoot the bound by one record each.
         queued = len(self._queue)
         if queued >= self._capacity:
-            self._losses.add(self.signal, Reason.QUEUE_FULL)
+            self._losses.add(self.signal, Reason.QUEUE_FULL, self._weigh(record))
             return True
         self._queue.append(record)
         return queued + 1 == self.batch_records
@@ -202,8 +209,7 @@ class Lane(Generic[Record]):
         lost = 0
         with contextlib.suppress(IndexError):
             while True:
-                self._queue.popleft()
-                lost += 1
+                lost += self._weigh(self._queue.popleft())
         with contextlib.suppress(IndexError):
             while True:
                 lost += self._waiting.popleft().records

@@ -20,6 +20,7 @@ from fuseboard.telemetry.encoding import Encoder, FinishedSpan
 from fuseboard.telemetry.lane import IDLE_SECONDS, Lane
 from fuseboard.telemetry.logs import FinishedLog
 from fuseboard.telemetry.losses import Losses, Signal
+from fuseboard.telemetry.plain_calls import spans_in
 from fuseboard.telemetry.sending import Answer, Delivered, Sender, Unavailable
 
 logger = logging.getLogger("fuseboard")
@@ -96,6 +97,7 @@ class Pipeline:
             capacity=limits.spans,
             byte_budget=limits.span_bytes,
             uniform=uniform,
+            weigh=spans_in,
         )
         self.logs: Lane[FinishedLog] = Lane(
             Signal.LOGS,

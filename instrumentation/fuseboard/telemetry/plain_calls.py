@@ -17,6 +17,8 @@ PlainCall = tuple[Any, ...]
 """A call that ended as its only attempt did; see :func:`flatten`."""
 
 _MAX_TOOLS: Final = 4096
+_ATTEMPT_ID: Final = 9
+"""Where :func:`flatten` puts the id of a failed attempt's span."""
 _State = BreakerState | None
 
 
@@ -75,6 +77,11 @@ def flatten(
         names,
         values,
     )
+
+
+def spans_in(record: object) -> int:
+    """Return how many spans a record in the export queue stands for."""
+    return 2 if isinstance(record, tuple) and record[_ATTEMPT_ID] is not None else 1
 
 
 def unflatten(plain: PlainCall, tools: PlainTools) -> CallRecord:

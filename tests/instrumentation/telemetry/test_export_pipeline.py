@@ -17,6 +17,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
 )
 from opentelemetry.sdk.trace import TracerProvider
 
+import fuseboard
 from fuseboard import setup
 from fuseboard.telemetry.encoding import Encoder
 from fuseboard.telemetry.losses import Losses, Reason, Signal
@@ -398,6 +399,37 @@ def test_hc_32_with_a_full_queue_every_call_is_counted_somewhere(
     lines = [r for r in caplog.records if r.levelno >= logging.WARNING]
     assert len(lines) <= 2
     assert slowest < 2.0, "a caller waited"
+
+
+@pytest.mark.parametrize("is_sdk", [False, True], ids=["fast", "sdk"])
+def test_hc_32_a_failed_call_that_is_dropped_counts_with_its_attempt(
+    start: Any, collector: Any, registry: Any, monkeypatch: pytest.MonkeyPatch, is_sdk: bool
+) -> None:
+    monkeypatch.setenv("OTEL_BSP_MAX_QUEUE_SIZE", "64")
+    if is_sdk:
+        monkeypatch.setenv("OTEL_ATTRIBUTE_COUNT_LIMIT", "100")
+    collector.delay = 0.05
+    start()
+
+    @fuseboard.tool
+    def search() -> None:
+        raise ConnectionRefusedError
+
+    for _ in range(3000):
+        with pytest.raises(ConnectionRefusedError):
+            search()
+    collector.delay = 0.0
+    assert setup.shutdown(30.0)
+    counted = registry.get_sample_value(
+        "fuseboard_tool_calls_total",
+        {"tool": "search", "region": "unknown", "outcome": "error", "error_class": "L3_transient"},
+    )
+    dropped = registry.get_sample_value(
+        "fuseboard_telemetry_dropped_total", {"signal": "spans", "reason": "queue_full"}
+    )
+    assert counted == 3000
+    assert dropped > 0
+    assert dropped + len(collector.spans()) == 2 * 3000
 
 
 def test_the_export_traces_nothing_of_its_own(start: Any, collector: Any) -> None:
