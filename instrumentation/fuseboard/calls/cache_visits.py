@@ -15,7 +15,6 @@ from fuseboard.conventions import Layer, Outcome, ResultSource
 from fuseboard.policy.cache import ToolCache
 from fuseboard.policy.cache_flights import LED, Ending, Flight
 from fuseboard.policy.cache_memory import Entry, confidence_at, copy_of
-from fuseboard.runtime import RUNTIME
 
 Answer = tuple[Any] | None
 """An answer in a tuple of its own, since None is an answer too; or None for none."""
@@ -59,11 +58,8 @@ class Visit:
     @property
     def patience(self) -> float | None:
         """For how long the call may wait for an equal one, seconds; None for no limit."""
-        policy, call = self._run.policy, self._run.call
-        limits = [] if policy.timeout is None else [policy.timeout]
-        if policy.budget is not None:
-            limits.append(max(0.0, policy.budget - (RUNTIME.clock.monotonic() - call.started)))
-        return min(limits, default=None)
+        self._run.renew_time_limit()
+        return self._run.time_limit
 
     def board(self) -> Flight | None:
         """Return the flight to wait for, or None for a call that goes on itself."""

@@ -9,7 +9,6 @@ from typing import Any
 from fuseboard import guard
 from fuseboard.calls.guarded import GuardedRun
 from fuseboard.calls.recording import leave
-from fuseboard.classification import EMPTY
 from fuseboard.conventions import Layer, Outcome, ResultSource
 from fuseboard.policy.config import Fallback
 
@@ -115,8 +114,8 @@ def _is_unusable(run: GuardedRun, fallback: Fallback, value: Any, is_empty: bool
         validation = run.policy.validation
         refuses_empty = validation is not None and validation.non_empty
         return is_empty and refuses_empty and not fallback.hand_over
-    if finding.verdict is EMPTY:
-        return not fallback.hand_over  # the person has been told, with or without a word of it
+    if finding.refusal is not None:
+        return not fallback.hand_over  # the person has been told, whatever there is to say of it
     return finding.partial_failures is None
 
 

@@ -162,12 +162,20 @@ class RedisStore:
         self.is_async_only = inspect.iscoroutinefunction(
             getattr(type(self._client), "execute_command", None)
         )
+        # What was said, so that the same settings, read from a file again, are no change.
+        self._said = (target, prefix, timeout, pause, max_bytes, serializer)
         self.prefix = prefix
         self._timeout = timeout
         self._max_bytes = max_bytes
         self._pause = _Pause(pause)
         self._threads: ThreadPoolExecutor | None = None
-        _STORES.add(self)
+        _STORES[id(self)] = self
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, RedisStore) and self._said == other._said
+
+    def __hash__(self) -> int:
+        return hash((self.prefix, self._timeout))
 
     def renew(self) -> None:
         """Make locks and threads anew in a forked child; redis-py renews its connections."""
@@ -305,11 +313,12 @@ def _without_password(url: str) -> str:
     return f"{scheme}://{rest.rpartition('@')[2]}" if found else url
 
 
-_STORES: Final[weakref.WeakSet[RedisStore]] = weakref.WeakSet()
+# By identity, since stores of the same settings are equal.
+_STORES: Final[weakref.WeakValueDictionary[int, RedisStore]] = weakref.WeakValueDictionary()
 
 
 def _renew_all() -> None:
-    for store in list(_STORES):
+    for store in list(_STORES.values()):
         store.renew()
 
 

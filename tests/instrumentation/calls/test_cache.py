@@ -19,6 +19,7 @@ from fuseboard import (
     Fallback,
     Outcome,
     Policy,
+    RedisStore,
     ResultSource,
     Retry,
     Validation,
@@ -398,3 +399,25 @@ def test_streams_are_refused_at_decoration() -> None:
         @fuseboard.tool(policy=cached())
         async def later() -> AsyncIterator[int]:
             yield 1
+
+
+def test_cache_outlives_changes_of_other_settings(telemetry: Any) -> None:
+    source = Source()
+    read = make(source, False, cached(Cache(ttl=60)))
+    read("Oslo")
+    fuseboard.configure("read", cached(Cache(ttl=60), retry=Retry()))
+    assert read("Oslo") == "Oslo #1"
+    fuseboard.configure("read", cached(Cache(ttl=61)))
+    assert read("Oslo") == "Oslo #2", "settings of its own"
+    fuseboard.configure("read", None)
+    assert read("Oslo") == "Oslo #3"
+    fuseboard.configure("read")
+    assert read("Oslo") == "Oslo #4", "nobody kept the cache that nobody used"
+
+
+def test_equal_stores_are_one_setting(telemetry: Any) -> None:
+    pytest.importorskip("redis")
+    url = "redis://127.0.0.1:1"
+    assert Cache(redis=url) == Cache(redis=url)
+    assert Cache(redis=url) != Cache(redis=RedisStore(url, prefix="other"))
+    assert len({RedisStore(url), RedisStore(url)}) == 1

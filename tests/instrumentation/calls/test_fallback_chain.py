@@ -226,7 +226,7 @@ def test_hand_over_is_counted_and_served_whatever_it_says(
     telemetry: Any, is_async: bool, said: Any
 ) -> None:
     policy = Policy(
-        validation=Validation(non_empty=True),
+        validation=Validation(non_empty=True, predicate=lambda answer: answer == "good"),
         fallback=(Script(OSError()), Fallback(lambda: said, name="on duty", hand_over=True)),
     )
     assert make_tool(Script(status_error(503)), policy, is_async=is_async)() == said

@@ -42,7 +42,7 @@ class Fallback:
             the same mail by another provider, say) is passed over when the live call may have
             taken effect although it failed.
         hand_over: Whether the function hands the matter to a person. It is then counted as such
-            and served whatever it returns, an empty answer too; a failed one is not.
+            and served whatever it returns, validated or not; only an error is not.
 
     Since 0.1.
     """
