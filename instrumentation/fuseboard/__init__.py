@@ -5,7 +5,17 @@ error class and counts in metrics. A :class:`Policy` guards calls with retry, br
 budget, cache and fallback.
 """
 
-from fuseboard.calls import CurrentCall, call, configure, current_call, reload, tool, wrap
+from fuseboard.calls import (
+    CurrentCall,
+    ErrorPacket,
+    call,
+    configure,
+    current_call,
+    error_packet,
+    reload,
+    tool,
+    wrap,
+)
 from fuseboard.classification import classifier, reflection_hint
 from fuseboard.conventions import Confidence, Effects, ErrorClass, Outcome, ResultSource
 from fuseboard.errors import (
@@ -54,6 +64,7 @@ __all__ = [
     "CurrentCall",
     "Effects",
     "ErrorClass",
+    "ErrorPacket",
     "Fallback",
     "FuseboardError",
     "InvalidResultError",
@@ -76,6 +87,7 @@ __all__ = [
     "classifier",
     "configure",
     "current_call",
+    "error_packet",
     "flush",
     "init",
     "metrics_text",

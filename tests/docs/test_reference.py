@@ -78,7 +78,7 @@ def test_every_option_of_tool_is_documented() -> None:
     assert found.keys() == set(ToolOptions.__annotations__)
     assert found.keys() == {
         "name", "policy", "region", "upstream", "type", "regions", "ignore_arguments",
-        "hash_arguments",
+        "hash_arguments", "on_error",
     }  # fmt: skip
 
 

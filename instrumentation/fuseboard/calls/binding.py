@@ -6,8 +6,11 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from fuseboard.errors import Problem
+
 Binder = Callable[[tuple[Any, ...], dict[str, Any]], dict[str, object]]
 
+_MAX_MISFITS: Final = 8
 # By convention only: a function can't know whether a class will bind it.
 _RECEIVERS: Final = frozenset({"self", "cls", "mcs", "_self", "_cls"})
 
@@ -70,3 +73,32 @@ def fits(
     except TypeError:
         return False
     return True
+
+
+def misfits(
+    signature: inspect.Signature | None, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> tuple[Problem, ...]:
+    """Return which arguments are missing, unknown or given twice, by their names only."""
+    if signature is None:
+        return ()
+    parameters = signature.parameters.values()
+    by_place = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    kinds = {p.kind for p in parameters}
+    given = {p.name for p in by_place[: len(args)]}
+    by_name = {p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
+    found = [
+        Problem(p.name, "is missing")
+        for p in parameters
+        if p.default is p.empty
+        and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
+        and p.name not in given
+        and (p.kind is p.POSITIONAL_ONLY or p.name not in kwargs)
+    ]
+    for name in kwargs:
+        if name in given and name in by_name:
+            found.append(Problem(name, "is given twice"))
+        elif name not in by_name and inspect.Parameter.VAR_KEYWORD not in kinds:
+            found.append(Problem(name, "is not known"))
+    if len(args) > len(by_place) and inspect.Parameter.VAR_POSITIONAL not in kinds:
+        found.append(Problem("", "there are too many arguments"))
+    return tuple(found[:_MAX_MISFITS])

@@ -23,6 +23,7 @@ Chooser = Callable[[Policy | None, Callable[..., Any]], Callable[..., Any]]
 """Returns what runs a function under a policy; raises ConfigurationError if it can't."""
 
 TOOL_TYPES: Final = ("function", "extension", "datastore")
+ON_ERROR: Final = ("raise", "packet")
 MAX_NAME: Final = 128
 _FIXED: Final = frozenset({int, float, bool, type(None)})
 _SHORT: Final = 256
@@ -52,6 +53,7 @@ class Tool:
         "ignored",
         "info",
         "looks_at_arguments",
+        "on_error",
         "policy",
         "region",
         "region_of",
@@ -73,6 +75,7 @@ class Tool:
         regions: Collection[str] = (),
         ignore_arguments: Collection[str] = (),
         hash_arguments: bool = True,
+        on_error: str = "raise",
         is_registered: bool = True,
         owner: str = "tool",
     ) -> None:
@@ -94,6 +97,9 @@ class Tool:
         if not isinstance(hash_arguments, bool):
             raise ConfigurationError(f"{owner}(hash_arguments={hash_arguments!r}): must be a bool")
         self.hashes_arguments = hash_arguments
+        if on_error not in ON_ERROR:
+            raise ConfigurationError(f"{owner}(on_error={on_error!r}): must be one of {ON_ERROR}")
+        self.on_error = on_error
         self.looks_at_arguments = bool(self.region_of or self.upstream_of)
         self.describe: Callable[[CallRecord], None] | None = None
         self.bind: Binder = make_binder(function)

@@ -4,11 +4,23 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Collection
-from typing import Any, Final, Literal, TypedDict, TypeVar, Unpack, cast, overload
+from collections.abc import Callable, Collection, Coroutine
+from typing import (
+    Any,
+    Final,
+    Literal,
+    ParamSpec,
+    Protocol,
+    TypedDict,
+    TypeVar,
+    Unpack,
+    cast,
+    overload,
+)
 
 from fuseboard.calls.bare import observe_async, observe_sync
 from fuseboard.calls.driving import guard_async, guard_sync
+from fuseboard.calls.packets import ErrorPacket, answer_in_packets
 from fuseboard.calls.registration import Resolver, Tool
 from fuseboard.calls.streams import stream_async, stream_sync
 from fuseboard.calls.suitability import check_stream
@@ -18,12 +30,14 @@ from fuseboard.policy.config import Cache, Policy
 from fuseboard.record import TOOL_MARK
 
 F = TypeVar("F", bound=Callable[..., Any])
+P = ParamSpec("P")
+R = TypeVar("R")
 
 MARK: Final = TOOL_MARK
 
 
-class ToolOptions(TypedDict, total=False):
-    """Options of :func:`tool`, which describes them, and :func:`wrap`."""
+class _Options(TypedDict, total=False):
+    """The options that do not change what a tool returns."""
 
     name: str | None
     policy: Policy | None
@@ -35,11 +49,34 @@ class ToolOptions(TypedDict, total=False):
     hash_arguments: bool
 
 
+class _RaisingOptions(_Options, total=False):
+    on_error: Literal["raise"]
+
+
+class ToolOptions(_Options, total=False):
+    """Options of :func:`tool`, which describes them, and :func:`wrap`."""
+
+    on_error: Literal["raise", "packet"]
+
+
+class _WithPackets(Protocol):
+    """Makes a tool that returns a packet where its function raises."""
+
+    @overload
+    def __call__(
+        self, fn: Callable[P, Coroutine[Any, Any, R]], /
+    ) -> Callable[P, Coroutine[Any, Any, R | ErrorPacket]]: ...
+    @overload
+    def __call__(self, fn: Callable[P, R], /) -> Callable[P, R | ErrorPacket]: ...
+
+
 @overload
 def tool(fn: F, /) -> F: ...
 @overload
-def tool(**options: Unpack[ToolOptions]) -> Callable[[F], F]: ...
-def tool(fn: F | None = None, /, **options: Unpack[ToolOptions]) -> F | Callable[[F], F]:
+def tool(*, on_error: Literal["packet"], **options: Unpack[_Options]) -> _WithPackets: ...
+@overload
+def tool(**options: Unpack[_RaisingOptions]) -> Callable[[F], F]: ...
+def tool(fn: Any = None, /, **options: Unpack[ToolOptions]) -> Any:
     """Make a function a tool: each call becomes a span and counts in metrics.
 
     Works for plain and coroutine functions, generators, async generators, and methods of all
@@ -58,6 +95,8 @@ def tool(fn: F | None = None, /, **options: Unpack[ToolOptions]) -> F | Callable
         ignore_arguments: Names of arguments that are left out of the arguments' hash because
             they change from call to call.
         hash_arguments: Whether the arguments are hashed; default True.
+        on_error: ``raise`` (the default), or ``packet``: return an :class:`ErrorPacket` instead
+            of raising a fault. Cancellation and control flow are raised all the same.
 
     Returns:
         The tool, of the same type as the function.
@@ -72,7 +111,21 @@ def tool(fn: F | None = None, /, **options: Unpack[ToolOptions]) -> F | Callable
     return _make("tool", fn, options)
 
 
-def wrap(fn: F, /, **options: Unpack[ToolOptions]) -> F:
+@overload
+def wrap(
+    fn: Callable[P, Coroutine[Any, Any, R]],
+    /,
+    *,
+    on_error: Literal["packet"],
+    **options: Unpack[_Options],
+) -> Callable[P, Coroutine[Any, Any, R | ErrorPacket]]: ...
+@overload
+def wrap(
+    fn: Callable[P, R], /, *, on_error: Literal["packet"], **options: Unpack[_Options]
+) -> Callable[P, R | ErrorPacket]: ...
+@overload
+def wrap(fn: F, /, **options: Unpack[_RaisingOptions]) -> F: ...
+def wrap(fn: Any, /, **options: Unpack[ToolOptions]) -> Any:
     """Return a tool that calls ``fn``, for functions that are not yours to decorate.
 
     Args:
@@ -109,7 +162,10 @@ def _make(owner: str, fn: F, options: ToolOptions) -> F:
         )
     known = Tool(found, owner=owner, **options)
     known.choose = functools.partial(_choose, known)
-    wrapper = functools.wraps(found)(SWITCHES.admit(known))
+    chosen = SWITCHES.admit(known)
+    if known.on_error == "packet":
+        chosen = answer_in_packets(known, chosen)
+    wrapper = functools.wraps(found)(chosen)
     setattr(wrapper, MARK, known)
     return cast("F", wrapper)
 

@@ -39,6 +39,11 @@ _IN_WORDS: Final = {
     "value_error": "is refused by a check of its own",
     "assertion_error": "is refused by a check of its own",
     "union_tag_invalid": "has a tag that is not known",
+    "model_type": "should be an object with named fields",
+    "model_attributes_type": "should be an object with named fields",
+    "dataclass_type": "should be an object with named fields",
+    "is_instance_of": "is not of the right kind",
+    "is_subclass_of": "is not of the right kind",
 }
 _OF_SCHEMA: Final = {
     "type": "is not of type",

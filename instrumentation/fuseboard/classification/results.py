@@ -149,13 +149,14 @@ def _read_mcp(structured: object) -> ResultFinding:
 
 def _judge_codes(packet: Mapping[object, object]) -> Verdict | None:
     """Return the verdict that a packet's own class, status or code allows, if any."""
-    own = packet.get("error_class")
+    own = packet.get("error_class") or _class_in(packet.get("debug_info"))
     if isinstance(own, str) and own in _CLASS_NAMES:
         error_class = ErrorClass(own)
+        is_final = packet.get("recoverable") is False
         return Verdict(
             error_class,
             PACKET.classifier_id,
-            error_class is ErrorClass.L3_TRANSIENT,
+            error_class is ErrorClass.L3_TRANSIENT and not is_final,
             ambiguous=error_class is not ErrorClass.L1_INPUT,
         )
     for key in _STATUS_KEYS:
@@ -165,6 +166,11 @@ def _judge_codes(packet: Mapping[object, object]) -> Verdict | None:
             return judge_status(status, known_slug(codes))
     slugs = [packet.get(key) for key in _CODE_KEYS]
     return next((verdict for verdict in map(judge_slug, slugs) if verdict), None)
+
+
+def _class_in(debug_info: object) -> object:
+    """Return the class that a packet of our own gives to engineers."""
+    return debug_info.get("error_class") if isinstance(debug_info, Mapping) else None
 
 
 def _first_text(sources: Iterable[Mapping[object, object]], keys: tuple[str, ...]) -> str | None:

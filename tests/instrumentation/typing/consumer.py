@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Iterator
 from typing import assert_type
 
 import fuseboard
-from fuseboard import Breaker, ErrorClass, Fallback, Policy, Retry, Validation, Verdict
+from fuseboard import Breaker, ErrorClass, ErrorPacket, Fallback, Policy, Retry, Validation, Verdict
 
 
 @fuseboard.tool
@@ -40,6 +40,21 @@ def stream(n: int) -> Iterator[int]:
 @fuseboard.tool
 async def stream_later(n: int) -> AsyncIterator[str]:
     yield str(n)
+
+
+@fuseboard.tool(on_error="packet", name="answering")
+def answering(city: str) -> list[str]:
+    return [city]
+
+
+@fuseboard.tool(on_error="packet")
+async def answering_later(city: str, *, days: int) -> int:
+    return days
+
+
+@fuseboard.tool(on_error="raise", name="raising")
+def raising(city: str) -> str:
+    return city
 
 
 class Kitchen:
@@ -77,6 +92,12 @@ async def use() -> None:
     assert_type(Kitchen.static(1), int)
     assert_type(Kitchen.of_class(1), int)
     assert_type(fuseboard.wrap(bare, name="other")("x"), list[float])
+    assert_type(answering("x"), list[str] | ErrorPacket)
+    assert_type(await answering_later("x", days=3), int | ErrorPacket)
+    assert_type(raising("x"), str)
+    assert_type(fuseboard.wrap(raising, name="r", on_error="packet")("x"), str | ErrorPacket)
+    packet = fuseboard.error_packet(ValueError("x"), effects="none")
+    assert_type(packet["recoverable"], bool)
     with fuseboard.call("search", {"q": "x"}) as call:
         call.set_result(1)
         assert_type(call.idempotency_key, str)
@@ -88,5 +109,7 @@ async def use() -> None:
     bare()  # type: ignore[call-arg]
     await guarded("Oslo")  # type: ignore[call-arg]
     fuseboard.tool(retries=3)  # type: ignore[call-overload]
+    answering(7)  # type: ignore[arg-type]
+    fuseboard.tool(on_error="nothing")  # type: ignore[call-overload]
     Retry(attempts="3")  # type: ignore[arg-type]
     Policy(effects="some")  # type: ignore[arg-type]
