@@ -199,8 +199,12 @@ def test_a_refused_answer_says_what_is_wrong_with_it(telemetry: Any) -> None:
     packet = fuseboard.error_packet(error, effects="none")
     assert packet["message"] == "The tool answered, but its answer is of no use: price: is below 0."
     assert (packet["error_code"], packet["recoverable"]) == ("unusable_answer", True)
+
+    def search() -> list[str]:
+        return []
+
     policy = Policy(validation=Validation(non_empty=True))
-    tool: Any = fuseboard.wrap(list, name="empty", on_error="packet", policy=policy)
+    tool: Any = fuseboard.wrap(search, on_error="packet", policy=policy)
     assert tool()["error_code"] == "unusable_answer"
 
 
