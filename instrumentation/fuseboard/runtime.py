@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
+from typing import Protocol
 
 from fuseboard.clock import Clock, SystemClock
 from fuseboard.forking import after_fork_in_child
@@ -71,6 +72,16 @@ class NullTelemetry:
         """Do nothing."""
 
 
+class Tap(Telemetry, Protocol):
+    """Stands before a telemetry and hands on what it is told.
+
+    Attributes:
+        inner: That telemetry.
+    """
+
+    inner: Telemetry
+
+
 class Runtime:
     """One per process; tests make their own.
 
@@ -85,6 +96,7 @@ class Runtime:
         log_call: Logs a call that ended otherwise than by a first attempt that succeeded.
         record_arguments: Whether wrappers put the bound arguments on the record.
         record_results: Whether wrappers put the returned value on the record.
+        taps: What listens beside the telemetry, oldest first; of use to tests.
         has_scopes: Whether a session was ever opened; until then calls do not look for one.
         has_gates: Whether one was opened that may reject calls of tools without a policy.
     """
@@ -99,6 +111,8 @@ class Runtime:
         self.log_call: Callable[[CallRecord], None] | None = None
         self.record_arguments = False
         self.record_results = False
+        self.taps: list[Tap] = []
+        self._asked_for = (False, False)
         self.has_scopes = False
         self.has_gates = False
         self._tools: dict[str, ToolInfo] = {}
@@ -119,9 +133,32 @@ class Runtime:
         with self._lock:
             return list(self._tools.values())
 
+    def record(self, *, arguments: bool, results: bool) -> None:
+        """Say what ``init`` wants on the records; whoever taps them wants both."""
+        self._asked_for = (arguments, results)
+        is_tapped = bool(self.taps)
+        self.record_arguments = arguments or is_tapped
+        self.record_results = results or is_tapped
+
+    def add_tap(self, tap: Tap) -> None:
+        """Report to a tap, which hands on to its inner telemetry."""
+        self.taps.append(tap)
+        self.telemetry = tap
+        self.record(arguments=self._asked_for[0], results=self._asked_for[1])
+
+    def remove_tap(self, tap: Tap, telemetry: Telemetry) -> None:
+        """Report to ``telemetry`` again if nothing else taps since."""
+        self.taps.remove(tap)
+        if self.telemetry is tap:
+            self.telemetry = telemetry
+        self.record(arguments=self._asked_for[0], results=self._asked_for[1])
+
     def install(self, telemetry: Telemetry) -> None:
         """Send everything to ``telemetry`` from now on, registrations so far included."""
-        self.telemetry = telemetry
+        if self.taps:
+            self.taps[0].inner = telemetry
+        else:
+            self.telemetry = telemetry
         for tool in self.tools():
             telemetry.tool_registered(tool)
         for status in self.breaker_statuses():

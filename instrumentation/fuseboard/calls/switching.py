@@ -171,6 +171,13 @@ class Switches:
         with self._lock:
             return dict(self._by_hand)
 
+    def put_back(self, by_hand: dict[str, Policy | None]) -> None:
+        """Go back to what was given by hand earlier."""
+        with self._lock:
+            changes = self._plan(self._all(), self.source, by_hand)
+            self._by_hand = by_hand
+            _apply(changes)
+
     # Below: called with the lock held.
 
     def _all(self) -> list[Tool]:

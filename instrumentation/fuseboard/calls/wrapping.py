@@ -181,7 +181,7 @@ def _advice(owner: str, given: object) -> str:
 
 def _choose(known: Tool, policy: Policy | None, function: Callable[..., Any]) -> Callable[..., Any]:
     """Return the wrapper for what a function is, and for whether it has a policy."""
-    kind = function if inspect.isroutine(function) else _body_of(function)
+    kind = body_of(function)
     if inspect.isgeneratorfunction(kind) or inspect.isasyncgenfunction(kind):
         _check_no_cache(known, policy)
         check_stream(known.info.name, policy or Policy())
@@ -213,9 +213,11 @@ def _choose_cached(
     return cached_sync(known, policy, cache, function)
 
 
-def _body_of(function: Callable[..., Any]) -> Callable[..., Any]:
+def body_of(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return what a callable object runs; a partial is understood by ``inspect`` itself."""
-    return function if isinstance(function, functools.partial) else type(function).__call__
+    if inspect.isroutine(function) or isinstance(function, functools.partial):
+        return function
+    return type(function).__call__
 
 
 def _check_stream(known: Tool, policy: Policy | None) -> None:

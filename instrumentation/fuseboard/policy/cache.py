@@ -47,6 +47,10 @@ class ToolCache:
         self.flights.renew()
         self._memory.renew_lock()
 
+    def forget(self) -> None:
+        """Drop all answers from memory."""
+        self._memory.clear()
+
     def find(self, key: str) -> Entry | None:
         """Return what memory holds: a fresh entry, or a stale one that may still be of use."""
         entry = self._memory.get(key)
@@ -121,6 +125,12 @@ class ToolCache:
 
 
 _CACHES: Final[weakref.WeakSet[ToolCache]] = weakref.WeakSet()
+
+
+def forget_answers() -> None:
+    """Drop the answers of all tools from memory, as tests need it."""
+    for cache in list(_CACHES):
+        cache.forget()
 
 
 def _renew_all() -> None:

@@ -90,5 +90,10 @@ class MemoryLevel:
             if self._entries.get(key) is entry:
                 del self._entries[key]
 
+    def clear(self) -> None:
+        """Forget all entries."""
+        with self._lock:
+            self._entries.clear()
+
     def __len__(self) -> int:
         return len(self._entries)

@@ -202,8 +202,9 @@ class Assembly:
             self.remove_metrics()
             raise
         self._runtime.region = self.settings.region
-        self._runtime.record_arguments = self.settings.record_arguments
-        self._runtime.record_results = self.settings.record_results
+        self._runtime.record(
+            arguments=self.settings.record_arguments, results=self.settings.record_results
+        )
         self._runtime.log_call = self._call_log.write if self._call_log is not None else None
         self._runtime.install(self.sink)
 
