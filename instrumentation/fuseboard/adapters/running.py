@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import threading
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextvars import Token
 from dataclasses import replace
 from types import TracebackType
@@ -73,6 +73,7 @@ class FrameworkCalls:
             ConfigurationError: If it is neither a policy nor a mapping of names to policies.
         """
         default, policies = _split(self._owner, policy)
+        _check_no_cache(self._owner, (default, *policies.values()))
         with self._lock:
             self._default, self._policies = default, policies
             self._tools.clear()
@@ -350,7 +351,10 @@ async def _proceed_async(**_: Any) -> Any:
 def _for_sync(policy: Policy) -> Policy:
     """Return a policy without the fallbacks that only an async tool can await."""
     able = tuple(one for one in policy.fallbacks if not inspect.iscoroutinefunction(one.function))
-    return policy if len(able) == len(policy.fallbacks) else replace(policy, fallback=able)
+    if len(able) == len(policy.fallbacks):
+        return policy
+    # Without a fallback there is nothing to switch to.
+    return replace(policy, fallback=able, switch_on=policy.switch_on if able else ())
 
 
 def _any(**arguments: Any) -> None:
@@ -362,6 +366,15 @@ def _reset(token: Token[Invocation | None]) -> None:
         RUNNING.reset(token)
     except ValueError:
         pass  # ended in another context, which keeps its own value
+
+
+def _check_no_cache(owner: str, policies: Iterable[Policy | None]) -> None:
+    if any(policy is not None and policy.cache is not None for policy in policies):
+        raise ConfigurationError(
+            f"{owner}(policy=...): a cache can't tell what of a framework's answer belongs to one "
+            "call only, its id, say; give the policy with the cache to the function itself: "
+            "@fuseboard.tool(policy=...)"
+        )
 
 
 def _split(owner: str, policy: object) -> tuple[Policy | None, Mapping[str, Policy]]:

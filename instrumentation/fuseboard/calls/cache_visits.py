@@ -19,6 +19,7 @@ from fuseboard.policy.cache_memory import Entry, confidence_at, copy_of
 Answer = tuple[Any] | None
 """An answer in a tuple of its own, since None is an answer too; or None for none."""
 
+_FAILED: Final = (Outcome.ERROR, Outcome.REJECTED, Outcome.DEGRADED)
 _LEFT: Final = (Outcome.CANCELLED, Outcome.ABANDONED)
 
 
@@ -105,7 +106,9 @@ class Visit:
             return None
         if self.cache.is_fresh(entry):
             return self._serve(entry, action)
-        if self.cache.may_stand_in(entry):
+        known = self._run.stale
+        is_younger = known is None or known.entry.born < entry.born
+        if is_younger and self.cache.may_stand_in(entry):
             self._run.stale = Stale(self.cache, entry)
         return None
 
@@ -153,7 +156,9 @@ class Visit:
 
     def _end(self, ending: Ending, entry: Entry | None = None) -> None:
         if self._led is not None:
-            fault = self._run.fault if ending is Ending.FAILED else None
+            # One that retries got over is nobody's.
+            has_failed = ending is Ending.FAILED and self._run.call.outcome in _FAILED
+            fault = self._run.fault if has_failed else None
             self.cache.flights.end(self.key, self._led, ending, entry, fault)
 
     def _serve(self, entry: Entry, action: str) -> Answer:

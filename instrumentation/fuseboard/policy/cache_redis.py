@@ -171,6 +171,11 @@ class RedisStore:
         self._threads: ThreadPoolExecutor | None = None
         _STORES[id(self)] = self
 
+    def __repr__(self) -> str:
+        target = self._said[0]
+        shown = _without_password(target) if isinstance(target, str) else type(target).__name__
+        return f"RedisStore({shown!r}, prefix={self.prefix!r})"
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, RedisStore) and self._said == other._said
 

@@ -421,3 +421,23 @@ def test_equal_stores_are_one_setting(telemetry: Any) -> None:
     assert Cache(redis=url) == Cache(redis=url)
     assert Cache(redis=url) != Cache(redis=RedisStore(url, prefix="other"))
     assert len({RedisStore(url), RedisStore(url)}) == 1
+
+
+def test_adapters_refuse_a_cache_and_keep_what_else_a_policy_says(telemetry: Any) -> None:
+    from fuseboard.adapters.running import FrameworkCalls, Invocation
+
+    calls = FrameworkCalls("instrument_x")
+    for policy in (cached(), {"read": cached()}):
+        with pytest.raises(ConfigurationError, match="to the function itself"):
+            calls.configure(policy)
+
+    async def later() -> str:
+        return "later"
+
+    calls.configure(Policy(fallback=later, switch_on=["rate_limited"], effects="none"))
+
+    def limited() -> str:
+        raise status_error(429)
+
+    with pytest.raises(type(status_error(429))):
+        calls.run(Invocation("read", {}), limited)

@@ -379,6 +379,7 @@ def test_wrong_settings_say_what_is_wrong(monkeypatch: pytest.MonkeyPatch) -> No
     with pytest.raises(ConfigurationError) as refused:
         RedisStore("http://user:CANARY@host:1/0")
     assert "CANARY" not in str(refused.value)
+    assert "CANARY" not in repr(Policy(cache=Cache(redis="redis://:CANARY@h:1"), effects="none"))
     monkeypatch.setitem(sys.modules, "redis", None)
     with pytest.raises(ConfigurationError, match=r"pip install 'fuseboard\[redis\]'") as missing:
         RedisStore("redis://:CANARY@host:1/0")

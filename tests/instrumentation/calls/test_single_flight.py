@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
+import random
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -15,7 +18,8 @@ from scripted_tools import status_error
 
 import fuseboard
 from fuseboard import Cache, ErrorClass, Fallback, Outcome, Policy, ResultSource, Retry
-from fuseboard.calls import cache_visits
+from fuseboard.calls.cache_visits import Visit
+from fuseboard.policy.cache import ToolCache
 from fuseboard.policy.cache_flights import Flight
 
 SOON = 20.0
@@ -64,6 +68,20 @@ class Waiters:
 @pytest.fixture
 def waiters(monkeypatch: pytest.MonkeyPatch) -> Waiters:
     return Waiters(monkeypatch)
+
+
+@pytest.fixture
+def caches(monkeypatch: pytest.MonkeyPatch) -> set[ToolCache]:
+    """The caches that calls come to."""
+    visited: set[ToolCache] = set()
+    init = Visit.__init__
+
+    def remember(visit: Visit, run: Any, cache: ToolCache, key: str) -> None:
+        visited.add(cache)
+        init(visit, run, cache, key)
+
+    monkeypatch.setattr(Visit, "__init__", remember)
+    return visited
 
 
 def outcomes(telemetry: Any) -> Counter[Outcome]:
@@ -425,15 +443,7 @@ def test_recovered_leader_shares_its_answer(telemetry: Any, waiters: Waiters) ->
     assert len(runs) == 3
 
 
-def test_no_flight_is_left_behind(telemetry: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    made: list[Any] = []
-    init = cache_visits.Visit.__init__
-
-    def remember(visit: Any, run: Any, cache: Any, key: str) -> None:
-        made.append(cache)
-        init(visit, run, cache, key)
-
-    monkeypatch.setattr(cache_visits.Visit, "__init__", remember)
+def test_no_flight_is_left_behind(telemetry: Any, caches: set[ToolCache]) -> None:
     faults: list[BaseException | None] = [None, OSError(), KeyboardInterrupt(), None]
 
     @fuseboard.tool(policy=cached())
@@ -450,5 +460,92 @@ def test_no_flight_is_left_behind(telemetry: Any, monkeypatch: pytest.MonkeyPatc
         else:
             with pytest.raises(type(fault)):
                 call(number)
-    assert len({id(cache) for cache in made}) == 1
-    assert len(made[0].flights) == 0
+    (cache,) = caches
+    assert len(cache.flights) == 0
+
+
+CROWDED = Cache(ttl=0.004, stale=0.01, max_entries=3, key=lambda args: args["number"])
+
+
+def crowded_tools() -> tuple[Any, Any]:
+    """Return a sync and an async tool that take a moment and fail now and then."""
+
+    @fuseboard.tool(policy=cached(CROWDED))
+    async def later(number: int, luck: random.Random) -> int:
+        await asyncio.sleep(luck.random() / 200)
+        if luck.random() < 0.3:
+            raise OSError
+        return number
+
+    @fuseboard.tool(policy=cached(CROWDED))
+    def read(number: int, luck: random.Random) -> int:
+        time.sleep(luck.random() / 200)
+        if luck.random() < 0.3:
+            raise OSError
+        return number
+
+    return read, later
+
+
+async def crowd(later: Any, luck: random.Random) -> None:
+    numbers = [luck.randrange(4) for _ in range(60)]
+    tasks = [asyncio.create_task(later(number, luck)) for number in numbers]
+    for task in tasks:
+        await asyncio.sleep(luck.random() / 1000)
+        if luck.random() < 0.3:
+            task.cancel()
+    async with asyncio.timeout(SOON):
+        answers = await asyncio.gather(*tasks, return_exceptions=True)
+    for number, answer in zip(numbers, answers, strict=True):
+        assert answer == number or isinstance(answer, OSError | asyncio.CancelledError)
+
+
+def queue(read: Any, luck: random.Random) -> None:
+    for _ in range(60):
+        number = luck.randrange(4)
+        with contextlib.suppress(OSError):
+            assert read(number, luck) == number
+
+
+def test_every_call_of_a_crowd_ends_once_whatever_happens_to_it(
+    telemetry: Any, caches: set[ToolCache]
+) -> None:
+    read, later = crowded_tools()
+
+    def work(seed: int) -> None:
+        luck = random.Random(seed)
+        if seed % 2:
+            asyncio.run(crowd(later, luck))
+        else:
+            queue(read, luck)
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(work, range(8)))
+    counts = outcomes(telemetry)
+    # A task that is cancelled before it began has made no call.
+    assert 4 * 60 < len(telemetry.calls) <= 8 * 60
+    assert counts.keys() <= {Outcome.OK, Outcome.ERROR, Outcome.DEGRADED, Outcome.CANCELLED}
+    assert len(caches) == 2
+    assert all(len(cache.flights) == 0 for cache in caches)
+
+
+def test_answer_that_cannot_be_shared_says_nothing_of_an_earlier_fault(
+    telemetry: Any, clock: Any, waiters: Waiters
+) -> None:
+    runs: list[int] = []
+
+    @fuseboard.tool(policy=cached(Cache(ttl=1, stale=60), retry=Retry(wait_initial=0)))
+    def read() -> Any:
+        runs.append(1)
+        if len(runs) == 1:
+            return "old"
+        if len(runs) == 2:
+            waiters.until(3)
+            raise status_error(503)
+        return {"partial_failures": [{"item": 1}]}
+
+    read()
+    clock.move(2)
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda _: read(), range(4)))
+    assert outcomes(telemetry) == {Outcome.OK: 1, Outcome.PARTIAL: 4}, "nobody got the old one"
