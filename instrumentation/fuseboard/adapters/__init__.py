@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from fuseboard.adapters.langchain import instrument_langchain, uninstrument_langchain
     from fuseboard.adapters.llama_index import instrument_llama_index, uninstrument_llama_index
     from fuseboard.adapters.mcp import instrument_mcp, uninstrument_mcp
+    from fuseboard.adapters.openai_agents import (
+        instrument_openai_agents,
+        uninstrument_openai_agents,
+    )
     from fuseboard.adapters.pydantic_ai import instrument_pydantic_ai, uninstrument_pydantic_ai
     from fuseboard.adapters.smolagents import instrument_smolagents, uninstrument_smolagents
 
@@ -21,12 +25,14 @@ __all__ = [
     "instrument_langchain",
     "instrument_llama_index",
     "instrument_mcp",
+    "instrument_openai_agents",
     "instrument_pydantic_ai",
     "instrument_smolagents",
     "uninstrument_google_adk",
     "uninstrument_langchain",
     "uninstrument_llama_index",
     "uninstrument_mcp",
+    "uninstrument_openai_agents",
     "uninstrument_pydantic_ai",
     "uninstrument_smolagents",
 ]

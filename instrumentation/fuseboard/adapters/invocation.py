@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from typing import Any, Final
 
+from fuseboard.classification import ResultFinding
 from fuseboard.record import CallRecord
 
 
@@ -23,11 +24,12 @@ class Invocation:
         owner: The :class:`~fuseboard.adapters.running.FrameworkCalls` that runs it.
         proceed: Runs the tool itself, once per attempt.
         is_claimed: Whether a call is recorded for it.
+        reported: What another adapter, further inside, found wrong with the tool's result.
     """
 
     __slots__ = (
-        "agent", "arguments", "call_id", "is_claimed", "is_known", "owner", "proceed", "session",
-        "tool", "upstream",
+        "agent", "arguments", "call_id", "is_claimed", "is_known", "owner", "proceed", "reported",
+        "session", "tool", "upstream",
     )  # fmt: skip
 
     def __init__(
@@ -62,6 +64,7 @@ class Invocation:
         self.owner: object = None
         self.proceed: Callable[[], Any] = _nothing
         self.is_claimed = False
+        self.reported: ResultFinding | None = None
 
     def describe(self, call: CallRecord) -> None:
         """Put what the framework says on the record of the call."""

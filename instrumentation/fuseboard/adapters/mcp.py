@@ -17,7 +17,7 @@ from fuseboard.adapters import mcp_server
 from fuseboard.adapters.installing import Installation, Target
 from fuseboard.adapters.invocation import Invocation
 from fuseboard.adapters.packages import Package, require
-from fuseboard.adapters.running import UNKNOWN_TOOL, FrameworkCalls, Policies, checked
+from fuseboard.adapters.running import UNKNOWN_TOOL, FrameworkCalls, Policies, checked, report
 from fuseboard.calls.judging import JudgedEnd, ReturnedFault
 from fuseboard.classification import BINDING, ResultFinding
 from fuseboard.classification.inspecting import probe
@@ -82,7 +82,9 @@ def client_targets(calls: FrameworkCalls, is_first: bool) -> list[Target]:
 
     async def call_tool(original: Any, session: Any, name: str, *args: Any, **kwargs: Any) -> Any:
         if calls.is_recorded(name):
-            return await original(session, name, *args, **kwargs)
+            result = await original(session, name, *args, **kwargs)
+            report(result, _finding)
+            return result
 
         async def proceed() -> Any:
             return await _request(original, session, name, *args, **kwargs)

@@ -338,14 +338,44 @@ def _hand_on(end: JudgedEnd) -> Any:
     return end.value
 
 
+def report(value: Any, finding: Callable[[Any], ResultFinding | None]) -> None:
+    """Tell the call that is recorded around this one what is wrong with a value.
+
+    The framework that records it may show no more than words of what its tool returned.
+
+    Args:
+        value: What was returned.
+        finding: As for :func:`checked`.
+    """
+    invocation = RUNNING.get()
+    if invocation is not None and invocation.is_claimed:
+        try:
+            invocation.reported = _find(value, finding)
+        except Exception as fault:
+            guard.swallow("reading a framework's result", fault)
+
+
 def _proceed(**_: Any) -> Any:
     invocation = RUNNING.get()
-    return invocation.proceed() if invocation is not None else None
+    if invocation is None:
+        return None
+    invocation.reported = None
+    return _unless_reported(invocation, invocation.proceed())
 
 
 async def _proceed_async(**_: Any) -> Any:
     invocation = RUNNING.get()
-    return await invocation.proceed() if invocation is not None else None
+    if invocation is None:
+        return None
+    invocation.reported = None
+    return _unless_reported(invocation, await invocation.proceed())
+
+
+def _unless_reported(invocation: Invocation, value: Any) -> Any:
+    found = invocation.reported
+    if found is None or found.partial_failures is not None:
+        return value
+    raise ReturnedFault(found, value)
 
 
 def _for_sync(policy: Policy) -> Policy:
