@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from fuseboard.adapters.fastmcp import instrument_fastmcp, uninstrument_fastmcp
     from fuseboard.adapters.google_adk import instrument_google_adk, uninstrument_google_adk
     from fuseboard.adapters.langchain import instrument_langchain, uninstrument_langchain
     from fuseboard.adapters.llama_index import instrument_llama_index, uninstrument_llama_index
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from fuseboard.adapters.smolagents import instrument_smolagents, uninstrument_smolagents
 
 __all__ = [
+    "instrument_fastmcp",
     "instrument_google_adk",
     "instrument_langchain",
     "instrument_llama_index",
@@ -28,6 +30,7 @@ __all__ = [
     "instrument_openai_agents",
     "instrument_pydantic_ai",
     "instrument_smolagents",
+    "uninstrument_fastmcp",
     "uninstrument_google_adk",
     "uninstrument_langchain",
     "uninstrument_llama_index",

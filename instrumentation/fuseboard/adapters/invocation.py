@@ -21,6 +21,7 @@ class Invocation:
         agent: The agent that the framework names.
         upstream: The server that the tool is on, if the framework names one.
         is_known: Whether the framework has such a tool; None where it can't tell.
+        is_remote: Whether the tool runs on a server, where its run may be recorded as well.
         owner: The :class:`~fuseboard.adapters.running.FrameworkCalls` that runs it.
         proceed: Runs the tool itself, once per attempt.
         is_claimed: Whether a call is recorded for it.
@@ -28,8 +29,8 @@ class Invocation:
     """
 
     __slots__ = (
-        "agent", "arguments", "call_id", "is_claimed", "is_known", "owner", "proceed", "reported",
-        "session", "tool", "upstream",
+        "agent", "arguments", "call_id", "is_claimed", "is_known", "is_remote", "owner", "proceed",
+        "reported", "session", "tool", "upstream",
     )  # fmt: skip
 
     def __init__(
@@ -42,6 +43,7 @@ class Invocation:
         agent: object = None,
         upstream: object = None,
         is_known: bool | None = True,
+        is_remote: bool = False,
     ) -> None:
         """Gather what the framework says of a call; what should be a text and is none is left out.
 
@@ -53,6 +55,7 @@ class Invocation:
             agent: The agent.
             upstream: The server that the tool is on.
             is_known: Whether the framework has such a tool; None where it can't tell.
+            is_remote: Whether the tool runs on a server.
         """
         self.tool = tool
         self.arguments = {str(key): value for key, value in (arguments or {}).items()}
@@ -61,6 +64,7 @@ class Invocation:
         self.agent = _text(agent)
         self.upstream = _text(upstream)
         self.is_known = is_known
+        self.is_remote = is_remote
         self.owner: object = None
         self.proceed: Callable[[], Any] = _nothing
         self.is_claimed = False

@@ -81,7 +81,7 @@ def client_targets(calls: FrameworkCalls, is_first: bool) -> list[Target]:
     """
 
     async def call_tool(original: Any, session: Any, name: str, *args: Any, **kwargs: Any) -> Any:
-        if calls.is_recorded(name):
+        if calls.is_recorded(name, is_remote=True):
             result = await original(session, name, *args, **kwargs)
             report(result, _finding)
             return result
@@ -91,7 +91,9 @@ def client_targets(calls: FrameworkCalls, is_first: bool) -> list[Target]:
 
         arguments = args[0] if args else kwargs.get("arguments")
         known = _is_listed(session, name)
-        invocation = Invocation(name, arguments, upstream=_server_of(session), is_known=known)
+        invocation = Invocation(
+            name, arguments, upstream=_server_of(session), is_known=known, is_remote=True
+        )
         return await calls.run_async(invocation, proceed)
 
     module = "mcp.client.session"

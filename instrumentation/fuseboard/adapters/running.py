@@ -79,19 +79,27 @@ class FrameworkCalls:
             self._tools.clear()
             self._uncertain = 0
 
-    def is_recorded(self, tool: str) -> bool:
+    def is_recorded(self, tool: str, *, is_remote: bool = False) -> bool:
         """Tell whether a call of this tool is being recorded here, but not by this framework.
 
         Then it is one call seen twice: an MCP tool behind a LangChain tool, or a function that
         is decorated with ``fuseboard.tool`` and passes the call on. A framework that meets
-        itself is a tool that calls itself.
+        itself is a tool that calls itself, and a server in the same process as its client is
+        the other side.
+
+        Args:
+            tool: The tool's name.
+            is_remote: Whether it is a client that asks.
         """
         current = CURRENT.get()
         call = current.call if isinstance(current, LaterAttempt) else current
         if call is None or call.outcome is not None or call.tool.name != tool:
             return False
         running = RUNNING.get()
-        return running is None or running.owner is not self
+        if running is None:
+            return True
+        is_other_side = running.is_remote and not is_remote
+        return running.owner is not self and not is_other_side
 
     def offer(self, invocation: Invocation) -> _Offer:
         """Return a context in which the tool is expected to be run, or refused.
