@@ -47,7 +47,7 @@ class Keys:
             return None
         call = run.call
         try:
-            return digest_of([call.region or RUNTIME.region, call.upstream, material])
+            return digest_of(material, (call.region or RUNTIME.region, call.upstream))
         except IndistinctError as error:
             self._say(str(error))
         except Exception as fault:
@@ -57,8 +57,9 @@ class Keys:
     def _material(self, run: GuardedRun) -> object:
         bound = self._tool.bind(run.args, run.kwargs)
         if self._make is None:
-            ignored = self._tool.ignored
-            return {name: value for name, value in bound.items() if name not in ignored}
+            for name in self._tool.ignored:
+                bound.pop(name, None)
+            return bound
         if self._receiver is not None and run.args:
             bound = {self._receiver: run.args[0], **bound}
         return self._make(bound)

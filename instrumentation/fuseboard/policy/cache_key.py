@@ -14,6 +14,7 @@ import os
 import uuid
 from collections.abc import Callable, Iterable
 from enum import Enum
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Any, Final
 
@@ -22,19 +23,21 @@ from fuseboard.conventions import DEFAULT_HASH_KEY, ENV_HASH_KEY
 MAX_DEPTH: Final = 32
 MAX_NODES: Final = 50_000
 _DIGEST_BYTES: Final = 16
+_FLAT: Final = frozenset({str, int, float, bool, type(None)})
 
 
 class IndistinctError(Exception):
     """A value can't be told from others by looking at it; the text names its type."""
 
 
-def digest_of(value: object) -> str:
-    """Return a digest that only equal values share.
+def digest_of(value: object, place: tuple[str | None, ...] = ()) -> str:
+    """Return a digest that only equal values in the same place share.
 
     Args:
         value: Values of built-in types, dates, decimals, UUIDs, enum members and containers of
             them, of these very types: nothing else is looked into. The order of a dict's keys
             does not matter.
+        place: Texts that tell where the value belongs.
 
     Returns:
         32 hex digits: BLAKE2b, keyed with ``FUSEBOARD_HASH_KEY``.
@@ -42,9 +45,34 @@ def digest_of(value: object) -> str:
     Raises:
         IndistinctError: For anything else, such as a generator, a file or an object.
     """
-    secret = (os.environ.get(ENV_HASH_KEY) or DEFAULT_HASH_KEY).encode("utf-8", "surrogateescape")
-    key = secret if len(secret) <= blake2b.MAX_KEY_SIZE else blake2b(secret).digest()
-    return blake2b(_Encoding().of(value, 0), key=key, digest_size=_DIGEST_BYTES).hexdigest()
+    digest = _keyed(os.environ.get(ENV_HASH_KEY) or DEFAULT_HASH_KEY).copy()
+    digest.update(_as_text(place))
+    digest.update(_as_flat(value) or _Encoding().of(value, 0))
+    return digest.hexdigest()
+
+
+@lru_cache(maxsize=4)
+def _keyed(key: str) -> blake2b:
+    secret = key.encode("utf-8", "surrogateescape")
+    if len(secret) > blake2b.MAX_KEY_SIZE:
+        secret = blake2b(secret).digest()
+    return blake2b(key=secret, digest_size=_DIGEST_BYTES)
+
+
+def _as_flat(value: object) -> bytes | None:
+    """Encode a dict of texts and numbers, which most calls have, in a third of the time.
+
+    Python writes no two different ones of them alike.
+    """
+    if type(value) is not dict or not _FLAT.issuperset(map(type, value.values())):
+        return None
+    if not all(type(key) is str for key in value):
+        return None
+    try:
+        # No framed encoding begins so.
+        return b"=" + repr(sorted(value.items())).encode("utf-8", "surrogatepass")
+    except ValueError:
+        return None  # an int of thousands of digits
 
 
 def _framed(tag: bytes, content: bytes) -> bytes:

@@ -104,6 +104,20 @@ def test_order_of_keys_does_not_matter_and_the_key_of_the_hash_does(
         assert digest_of({"a": 1, "b": 2}) != before
 
 
+@given(st.dictionaries(st.text(max_size=3), SCALARS, max_size=3), VALUES)
+def test_arguments_of_any_kind_are_told_apart(one: dict[str, Any], two: Any) -> None:
+    values = [one, dict(reversed(one.items())), two, {"a": two}, {**one, "more": two}]
+    for value in values:
+        for other in values:
+            assert (digest_of(value) == digest_of(other)) == (exactly(value) == exactly(other))
+
+
+def test_places_are_told_apart() -> None:
+    places = [(), (None,), ("None",), ("a", "b"), ("a, b",), ("a', 'b",), ("a", None), ("", "")]
+    digests = {digest_of({"x": 1}, place) for place in places}
+    assert len(digests) == len(places)
+
+
 def nested(depth: int) -> list[Any]:
     value: list[Any] = []
     for _ in range(depth):
