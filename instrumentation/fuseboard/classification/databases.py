@@ -76,7 +76,8 @@ _DB_API: Final = {
     "InterfaceError": _MISUSED,
     "InternalError": _MISUSED,
 }
-_DRIVERS: Final = ("psycopg", "psycopg2", "sqlite3", "sqlalchemy.exc")
+# SQLAlchemy's classes of these names wrap a driver's own, which says more.
+_DRIVERS: Final = ("psycopg", "psycopg2", "sqlite3")
 _GENERAL: Final = Named(
     {
         **{f"{driver}.{name}": verdict for driver in _DRIVERS for name, verdict in _DB_API.items()},

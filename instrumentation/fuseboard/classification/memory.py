@@ -15,6 +15,7 @@ from fuseboard.classification.inspecting import (
     implicit_context,
     is_a,
     mro_of,
+    names_of,
     qualified_name,
     stored_in,
 )
@@ -40,6 +41,8 @@ _EMPTY_CLASS: Final = frozenset(
 )
 # Their meaning lies in what they hold, or in who raised them.
 _TELLING: Final = (SystemExit, UnicodeError, FileNotFoundError)
+# The reply that it is made of begins with a code.
+_TELLING_NAME: Final = "redis.exceptions.ResponseError"
 
 
 class Memory:
@@ -89,6 +92,8 @@ class Memory:
 
 def _is_plain(cls: type) -> bool:
     if type(cls) is not type or issubclass(cls, (BaseExceptionGroup, *_TELLING)):
+        return False
+    if _TELLING_NAME in names_of(cls):
         return False
     return all(
         base.__module__ == "builtins" or _EMPTY_CLASS.issuperset(vars(base)) for base in mro_of(cls)

@@ -61,6 +61,7 @@ _SIMPLE: Final = frozenset(
 _RESPONSES: Final = frozenset(
     {
         "httpx.Response",
+        "httpx2.Response",
         "requests.models.Response",
         "aiohttp.client_reqrep.ClientResponse",
         "urllib3.response.BaseHTTPResponse",

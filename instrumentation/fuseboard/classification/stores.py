@@ -70,17 +70,17 @@ _GENERAL: Final = Named(
     }
 )
 
-# The first word of Redis' error replies, which its protocol makes the code of the error.
+# The first word of Redis' error replies, which its protocol makes the code of the error. Newer
+# releases of the client make classes of some.
 _REDIS_WORDS: Final[Mapping[str, Verdict]] = {
-    "ERR": _REQUEST,
-    "WRONGTYPE": _REQUEST,
-    "BUSYGROUP": _REQUEST,
-    "NOGROUP": _REQUEST,
-    "BUSYKEY": _REQUEST,
-    "BUSY": BUSY,
-    "INPROG": BUSY,
-    "NOREPLICAS": _NOT_PRIMARY,
-    "NOGOODSLAVE": _NOT_PRIMARY,
+    **dict.fromkeys(
+        ("ERR", "WRONGTYPE", "BUSYGROUP", "NOGROUP", "BUSYKEY", "CROSSSLOT", "EXECABORT"), _REQUEST
+    ),
+    **dict.fromkeys(("BUSY", "INPROG"), BUSY),
+    **dict.fromkeys(
+        ("ASK", "MOVED", "TRYAGAIN", "CLUSTERDOWN", "MASTERDOWN", "NOREPLICAS", "NOGOODSLAVE"),
+        _NOT_PRIMARY,
+    ),
     "MISCONF": persistent_fault("storage_full_matcher"),
 }
 

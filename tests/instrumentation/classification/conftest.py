@@ -1,20 +1,16 @@
+"""What the tests of real exceptions share: servers that fail."""
+
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
-
-# Behind the others: there is more than one conftest.
-sys.path.append(str(Path(__file__).parent))
+from tests.instrumentation.classification.places import Places
 
 
 @pytest.fixture(scope="module")
-def places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
+def places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Places]:
     """Servers that fail in every way; gone after the module."""
-    from places import Places
-
     made = Places(tmp_path_factory.mktemp("places"))
     yield made
     made.close()

@@ -7,7 +7,7 @@ import struct
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from places import receive
+from tests.instrumentation.classification.places import receive
 
 Talk = Callable[[socket.socket], None]
 

@@ -33,6 +33,12 @@ class MadeByMetaError(Exception, metaclass=Meta):
     pass
 
 
+class ResponseError(Exception):
+    """The Redis client's in releases before 8, where the code is a word of its text."""
+
+    __module__, __qualname__ = "redis.exceptions", "ResponseError"
+
+
 def with_attribute() -> Exception:
     error = RuntimeError("x")
     error.status_code = 429  # type: ignore[attr-defined]
@@ -59,6 +65,7 @@ PLAIN = [
 TELLING = [
     with_attribute(), from_another(), while_handling_another(), WithStatusError(503),
     WithStatusError(404), MadeByMetaError(), SystemExit(3), FileNotFoundError(errno.ENOENT, "no"),
+    ResponseError("BUSY Redis is busy"), ResponseError("WRONGTYPE no list"),
     UnicodeDecodeError("utf-8", b"x", 0, 1, "bad"),
     ExceptionGroup("g", [TimeoutError()]), RuntimeError(ConnectionRefusedError()),
 ]  # fmt: skip

@@ -14,8 +14,18 @@ import httpx
 import requests
 import requests.adapters
 import urllib3
-from expected import AMBIGUOUS, SAFE, Row, each, l1, l2, l3, l4, l5
-from places import PATIENCE, Places, without_names
+from tests.instrumentation.classification.expected import (
+    AMBIGUOUS,
+    SAFE,
+    Row,
+    each,
+    l1,
+    l2,
+    l3,
+    l4,
+    l5,
+)
+from tests.instrumentation.classification.places import PATIENCE, Places, without_names
 
 AFTER = {"retry-after": "7"}
 DATE = {"retry-after": "Fri, 15 Jan 2027 08:00:30 GMT"}  # NOW + 30 s

@@ -26,8 +26,18 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from expected import AMBIGUOUS, SAFE, Row, each, l1, l2, l3, l4, l5
-from places import PATIENCE, Places, without_names
+from tests.instrumentation.classification.expected import (
+    AMBIGUOUS,
+    SAFE,
+    Row,
+    each,
+    l1,
+    l2,
+    l3,
+    l4,
+    l5,
+)
+from tests.instrumentation.classification.places import PATIENCE, Places, without_names
 
 
 def run(*command: str, **options: Any) -> None:

@@ -11,9 +11,9 @@ import pydantic
 import pydantic_core
 import pytest
 import tenacity
-from expected import AMBIGUOUS, SAFE, Row, each, l1, l2, l3, l4
 from mcp.shared.exceptions import MCPError
-from places import PATIENCE, Places
+from tests.instrumentation.classification.expected import AMBIGUOUS, SAFE, Row, each, l1, l2, l3, l4
+from tests.instrumentation.classification.places import PATIENCE, Places
 
 import fuseboard
 from fuseboard import Policy, Retry
