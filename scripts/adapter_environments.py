@@ -60,7 +60,8 @@ class Environment:
     @property
     def wanted(self) -> list[str]:
         """What is installed into it, as pip's arguments."""
-        return ["-e", f"{ROOT}[{self.extra}]", *_TOOLS, *self.packages]
+        extra = f"[{self.extra}]" if self.extra else ""
+        return ["-e", f"{ROOT}{extra}", *_TOOLS, *self.packages]
 
     def fingerprint(self) -> str:
         """Return what changes when the environment has to be made anew."""
@@ -82,7 +83,7 @@ def environments() -> dict[str, Environment]:
     return {
         name: Environment(
             name,
-            extra=entry["extra"],
+            extra=entry.get("extra", ""),
             packages=tuple(entry.get("packages", ())),
             tests=entry.get("tests", name.partition("-")[0]),
         )

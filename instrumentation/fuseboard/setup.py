@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Final, Literal
 
 from fuseboard.calls.from_file import find, prepare, use, warn_of_unknown_tools
+from fuseboard.classification.user import load_classifiers
 from fuseboard.conventions import HEARTBEAT_INTERVAL_SECONDS, METRICS_PORT
 from fuseboard.errors import ConfigurationError
 from fuseboard.forking import after_fork_in_child
@@ -122,6 +123,7 @@ def init(
         return
     # Without a lock held, since what a file names is imported, and who knows what that does.
     policies = prepare(settings.config)
+    load_classifiers()
     with _STATE.lock:
         if _runs_already(settings):
             return

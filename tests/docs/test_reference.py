@@ -7,6 +7,8 @@ import builtins
 import dataclasses
 import inspect
 import re
+import subprocess
+import types
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -234,6 +236,37 @@ def test_exceptions_have_the_class_that_the_page_says(name: str, wanted: str) ->
     fault = judge_exception(getattr(builtins, name)(), now=0.0)
     assert isinstance(fault, Fault)
     assert str(fault.verdict.error_class) == wanted
+
+
+CODES = [
+    (said_by, code.strip("`"), wanted.strip("`"))
+    for said_by, codes, wanted in table(
+        section(CLASSIFICATION, "### Codes of other kinds"), "said by"
+    )
+    for code in codes.split(", ")
+]
+
+
+class CodedError(Exception):
+    """Carries a code as the clients of a family do."""
+
+    def __init__(self, family: str, code: str) -> None:
+        super().__init__(code)
+        if family == "gRPC":
+            name = types.SimpleNamespace(name=code)
+            self.code, self.details = (lambda: name), (lambda: "")
+        else:
+            self.sqlstate = code
+
+
+@pytest.mark.parametrize(("family", "code", "wanted"), CODES)
+def test_codes_have_the_class_that_the_page_says(family: str, code: str, wanted: str) -> None:
+    error: Exception = CodedError(family, code)
+    if family == "exit status":
+        error = subprocess.CalledProcessError(int(code), "x")
+    fault = judge_exception(error, 0.0)
+    assert isinstance(fault, Fault)
+    assert fault.verdict.error_class.value == wanted
 
 
 def test_every_status_has_the_class_that_the_page_says() -> None:

@@ -14,7 +14,7 @@ from fuseboard.classification.databases import (
     classify_database,
     classify_database_connection,
 )
-from fuseboard.classification.groups import is_group, leaves_of
+from fuseboard.classification.groups import describe, is_group, leaves_of
 from fuseboard.classification.http import classify_http
 from fuseboard.classification.http_clients import classify_client, classify_connection
 from fuseboard.classification.inspecting import message_of, qualified_name
@@ -92,7 +92,19 @@ def judge_exception(
         verdict, error_type = _FAILED, qualified_name(type(error))
     if isinstance(verdict, Outcome):
         return verdict
-    return Fault(verdict, error_type, message_of(error))
+    return Fault(verdict, error_type, _words_for(error))
+
+
+def _words_for(error: BaseException) -> str:
+    try:
+        return describe(error, _faults_in(error)) if is_group(error) else message_of(error)
+    except Exception as fault:
+        guard.swallow("describing a group of exceptions", fault)
+        return message_of(error)
+
+
+def _faults_in(group: BaseException) -> list[BaseException]:
+    return [leaf for leaf in leaves_of(group) if not is_cancellation(leaf)]
 
 
 def _recall(
@@ -137,7 +149,7 @@ def _judge(error: BaseException, now: float, ambient: BaseException | None) -> V
         return own
     if not is_group(error):
         return _judge_chain(error, now, ambient, is_asked=True)
-    leaves = [leaf for leaf in leaves_of(error) if not is_cancellation(leaf)]
+    leaves = _faults_in(error)
     verdicts = [_judge_chain(leaf, now, ambient) for leaf in leaves]
     return _gravest(list(zip(leaves, verdicts, strict=True)))
 

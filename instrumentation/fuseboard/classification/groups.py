@@ -4,10 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fuseboard.classification.inspecting import is_a, names_of, probe
+from fuseboard.classification.inspecting import (
+    is_a,
+    message_of,
+    names_of,
+    probe,
+    qualified_name,
+)
 
 MAX_LEAVES = 256
 """Enough for any real group; a bound, because hostile ones are without end."""
+
+MAX_NAMED = 3
+"""Leaves that the words for a group name."""
 
 _BACKPORT = "exceptiongroup._exceptions.BaseExceptionGroup"
 
@@ -36,6 +45,20 @@ def leaves_of(error: BaseException) -> Iterator[BaseException]:
         else:
             found += 1
             yield current
+
+
+def describe(group: BaseException, leaves: list[BaseException]) -> str:
+    """Return words for a group that say what is in it, and how much.
+
+    Args:
+        group: The group, of which the text says no more than a number.
+        leaves: Those of its leaves that count.
+    """
+    named = [f"{qualified_name(type(leaf))}: {message_of(leaf)}" for leaf in leaves[:MAX_NAMED]]
+    if len(leaves) > MAX_NAMED:
+        named.append(f"and {len(leaves) - MAX_NAMED} more")
+    count = f"{len(leaves)} faults: " if len(leaves) > 1 else ""
+    return f"{message_of(group)}: {count}{'; '.join(named)}"
 
 
 def _members(error: BaseException) -> list[BaseException]:

@@ -23,6 +23,11 @@ ResultClassifier = Callable[[object], Answer]
 C = TypeVar("C", bound=Callable[..., Answer])
 
 
+def _not_loaded(value: object) -> Answer:  # noqa: ARG001 - a classifier's signature
+    """Stand for the result classifiers of packages until they are loaded."""
+    return None
+
+
 class _Registered:
     """The users' classifiers; tuples are replaced, not changed, so that reading needs no lock."""
 
@@ -35,8 +40,10 @@ class _Registered:
 
     def forget(self) -> None:
         self.of_exceptions: tuple[ExceptionClassifier, ...] = ()
-        self.of_results: tuple[ResultClassifier, ...] = ()
+        # Loads the entry points when it is asked; so asking costs nothing more afterwards.
+        self.of_results: tuple[ResultClassifier, ...] = (_not_loaded,)
         self.is_loaded = False
+        self.loading_thread: int | None = None
 
 
 _REGISTERED: Final = _Registered()
@@ -82,7 +89,7 @@ def classifier(
 
 def has_classifiers() -> bool:
     """Tell whether any classifier of a user's would be asked about an exception."""
-    _load_once()
+    load_classifiers()
     return bool(_REGISTERED.of_exceptions)
 
 
@@ -93,7 +100,7 @@ def judges_results() -> bool:
 
 def ask_about_exception(error: BaseException) -> Verdict | Outcome | None:
     """Return the first answer of a user's classifier about an exception."""
-    _load_once()
+    load_classifiers()
     for judge in _REGISTERED.of_exceptions:
         answer = _ask(judge, error)
         if answer is not None:
@@ -104,6 +111,9 @@ def ask_about_exception(error: BaseException) -> Verdict | Outcome | None:
 def ask_about_result(value: object) -> Verdict | None:
     """Return the first verdict of a user's classifier about a returned value."""
     for judge in _REGISTERED.of_results:
+        if judge is _not_loaded:
+            load_classifiers()
+            return ask_about_result(value)
         answer = _ask(judge, value)
         if isinstance(answer, Verdict):
             return answer
@@ -118,10 +128,16 @@ def forget_classifiers() -> None:
 
 def _register(judge: Callable[..., Answer], on: str) -> None:
     with _REGISTERED.lock:
+        # What the application says wins over what a package says when it is loaded.
+        is_packaged = _REGISTERED.loading_thread == threading.get_ident()
         if on == "exception":
-            _REGISTERED.of_exceptions = (judge, *_REGISTERED.of_exceptions)
+            _REGISTERED.of_exceptions = _joined(_REGISTERED.of_exceptions, judge, is_packaged)
         else:
-            _REGISTERED.of_results = (judge, *_REGISTERED.of_results)
+            _REGISTERED.of_results = _joined(_REGISTERED.of_results, judge, is_packaged)
+
+
+def _joined(known: tuple[C, ...], judge: C, is_last: bool) -> tuple[C, ...]:
+    return (*known, judge) if is_last else (judge, *known)
 
 
 def _ask(judge: Callable[..., Answer], subject: object) -> Verdict | Outcome | None:
@@ -153,18 +169,30 @@ def _name_of(judge: Callable[..., Answer]) -> str:
     return str(getattr(judge, "__name__", type(judge).__name__))
 
 
-def _load_once() -> None:
-    """Load the entry points at the first fault rather than at import, which must stay quick.
+def load_classifiers() -> None:
+    """Load the entry points, once: at ``init``, or with the first call that needs them.
 
-    An entry point names a classifier of exceptions, or a module that registers some
-    with the decorator when it is loaded.
+    An entry point names a classifier, or a module that registers some with the decorator when
+    it is loaded.
     """
     if _REGISTERED.is_loaded:
         return
     with _REGISTERED.lock:
         must_load, _REGISTERED.is_loaded = not _REGISTERED.is_loaded, True
-    if not must_load:
-        return
+        if not must_load:
+            return
+        _REGISTERED.of_results = tuple(
+            judge for judge in _REGISTERED.of_results if judge is not _not_loaded
+        )
+        _REGISTERED.loading_thread = threading.get_ident()
+    # Without the lock: what is imported here may wait for other threads that register.
+    try:
+        _load_all()
+    finally:
+        _REGISTERED.loading_thread = None
+
+
+def _load_all() -> None:
     from importlib.metadata import entry_points
 
     for point in entry_points(group=ENTRY_POINT_GROUP):
@@ -177,7 +205,6 @@ def _load_once() -> None:
 
 
 def _append(judge: Any) -> None:
-    # Behind those of decorators: what the application says wins over what a package says.
     with _REGISTERED.lock:
         known = (*_REGISTERED.of_exceptions, *_REGISTERED.of_results)
         if callable(judge) and judge not in known:

@@ -26,7 +26,7 @@ from tests.instrumentation.classification.expected import (
     l3,
     l4,
 )
-from tests.instrumentation.classification.places import PATIENCE, Places, without_names
+from tests.instrumentation.classification.places import Places, patience_for, without_names
 
 # --- botocore ------------------------------------------------------------------------------
 
@@ -37,8 +37,8 @@ def aws(service: str, url: str | None, **options: Any) -> Any:
     settings.update({k: v for k, v in options.items() if k in settings})
     config = botocore.config.Config(
         retries={"max_attempts": 1, "mode": "standard"},
-        connect_timeout=PATIENCE,
-        read_timeout=options.get("read_timeout", PATIENCE),
+        connect_timeout=20,
+        read_timeout=patience_for(url or ""),
         parameter_validation=True,
     )
     return session.create_client(service, endpoint_url=url, config=config, **settings)

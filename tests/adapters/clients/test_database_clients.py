@@ -219,7 +219,7 @@ def test_hc_19_sqlstates(state: str, places: Places) -> None:
 def client(port: int, host: str = "127.0.0.1", **options: Any) -> Any:
     settings = {
         "directConnection": True, "serverSelectionTimeoutMS": 500, "retryReads": False,
-        "retryWrites": False, "socketTimeoutMS": int(PATIENCE * 1000), **options,
+        "retryWrites": False, "socketTimeoutMS": 20_000, **options,
     }  # fmt: skip
     return pymongo.MongoClient(host, port, **settings)
 

@@ -24,7 +24,7 @@ from tests.instrumentation.classification.expected import (
     l4,
     l5,
 )
-from tests.instrumentation.classification.places import PATIENCE, Places, without_names
+from tests.instrumentation.classification.places import Places, patience_for, without_names
 
 from fuseboard.conventions import Origin
 
@@ -50,7 +50,7 @@ def of_google(code: int, status: str, *details: Any) -> Any:
 
 def ask_openai(url: str, **options: Any) -> Any:
     with openai.OpenAI(
-        base_url=url, api_key="k", max_retries=0, timeout=options.pop("timeout", PATIENCE)
+        base_url=url, api_key="k", max_retries=0, timeout=patience_for(url)
     ) as client:
         answer = client.chat.completions.create(
             model="m", messages=[{"role": "user", "content": "?"}], **options
@@ -88,7 +88,7 @@ def ended_by(reason: str) -> Any:
 
 def ask_anthropic(url: str, **options: Any) -> Any:
     with anthropic.Anthropic(
-        base_url=url, api_key="k", max_retries=0, timeout=options.pop("timeout", PATIENCE)
+        base_url=url, api_key="k", max_retries=0, timeout=patience_for(url)
     ) as client:
         answer = client.messages.create(
             model="m", max_tokens=9, messages=[{"role": "user", "content": "?"}], **options
@@ -115,7 +115,7 @@ def events(*parts: tuple[str, str]) -> str:
 
 
 def ask_google(url: str) -> Any:
-    options = types.HttpOptions(base_url=url, timeout=int(PATIENCE * 1000))
+    options = types.HttpOptions(base_url=url, timeout=int(patience_for(url) * 1000))
     client = genai.Client(api_key="k", http_options=options)
     return client.models.generate_content(model="m", contents="?")
 

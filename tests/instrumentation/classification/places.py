@@ -92,7 +92,7 @@ class Places:
     @property
     def hanging(self) -> str:
         """An address that takes the request and never answers."""
-        return self._address(lambda handler: _drop(self.over.wait(30)))
+        return self._address(lambda handler: _drop(self.over.wait(30)), "hanging")
 
     @property
     def cut(self) -> str:
@@ -115,8 +115,8 @@ class Places:
         key = str(len(self._http.answers))
         return self.http(302, headers={"location": f"/{key}"})
 
-    def _address(self, answer: Callable[[_Answering], None]) -> str:
-        key = str(len(self._http.answers))
+    def _address(self, answer: Callable[[_Answering], None], name: str = "") -> str:
+        key = f"{name}{len(self._http.answers)}"
         self._http.answers[key] = answer
         return f"http://127.0.0.1:{self._http.server_port}/{key}"
 
@@ -183,6 +183,11 @@ class Places:
     def until_over(self, line: socket.socket) -> None:
         """Keep a connection open and say nothing."""
         self.over.wait(30)
+
+
+def patience_for(url: str) -> float:
+    """Return seconds: few for an address that never answers, many for one that does."""
+    return PATIENCE if "hanging" in url else 20.0
 
 
 def receive(line: socket.socket, count: int) -> bytes:

@@ -88,6 +88,20 @@ def test_hc_18_gravest_leaf_decides(leaves: Any, cls: ErrorClass, retryable: boo
         assert (verdict.error_class, verdict.retryable) == (cls, retryable)
 
 
+def test_hc_18_the_words_say_how_many_leaves_there_are_and_which() -> None:
+    one = BaseExceptionGroup(
+        "unhandled errors in a TaskGroup",
+        [ExceptionGroup("h", [ConnectionRefusedError("port 1")]), asyncio.CancelledError()],
+    )
+    assert fault_of(one).message == (
+        "unhandled errors in a TaskGroup (2 sub-exceptions): ConnectionRefusedError: port 1"
+    )
+    many = ExceptionGroup("g", [ExceptionGroup("h", [KeyError(n) for n in range(4)]), OSError("x")])
+    assert fault_of(many).message == (
+        "g (2 sub-exceptions): 5 faults: KeyError: 0; KeyError: 1; KeyError: 2; and 2 more"
+    )
+
+
 def test_hc_18_same_leaf_twice_and_wrapped_leaves() -> None:
     leaf = ToolError()
     leaf.__cause__ = WithStatus(503)

@@ -25,7 +25,12 @@ from tests.instrumentation.classification.expected import (
     l4,
     l5,
 )
-from tests.instrumentation.classification.places import PATIENCE, Places, without_names
+from tests.instrumentation.classification.places import (
+    PATIENCE,
+    Places,
+    patience_for,
+    without_names,
+)
 
 AFTER = {"retry-after": "7"}
 DATE = {"retry-after": "Fri, 15 Jan 2027 08:00:30 GMT"}  # NOW + 30 s
@@ -34,14 +39,14 @@ QUOTA = {"error": {"code": "insufficient_quota", "message": "check your plan"}}
 
 
 def by_httpx(url: str, **options: Any) -> Any:
-    timeout = options.pop("timeout", PATIENCE)
+    timeout = options.pop("timeout", patience_for(url))
     with httpx.Client(trust_env=False, timeout=timeout, **options) as client:
         return client.get(url).raise_for_status()
 
 
 def by_httpx_async(url: str) -> Any:
     async def get() -> Any:
-        async with httpx.AsyncClient(trust_env=False, timeout=PATIENCE) as client:
+        async with httpx.AsyncClient(trust_env=False, timeout=patience_for(url)) as client:
             return (await client.get(url)).raise_for_status()
 
     return asyncio.run(get())
@@ -69,7 +74,7 @@ def read_twice(places: Places) -> None:
 def by_requests(url: str, **options: Any) -> requests.Response:
     with requests.Session() as session:
         session.trust_env = False
-        answer = session.get(url, **{"timeout": PATIENCE, **options})
+        answer = session.get(url, **{"timeout": patience_for(url), **options})
         answer.raise_for_status()
         return answer
 
@@ -84,7 +89,7 @@ def by_requests_retrying(url: str) -> None:
 
 def by_aiohttp(url: str, read: bool = False, **timeouts: Any) -> Any:
     async def get() -> Any:
-        timeout = aiohttp.ClientTimeout(**(timeouts or {"sock_read": PATIENCE}))
+        timeout = aiohttp.ClientTimeout(**(timeouts or {"sock_read": patience_for(url)}))
         async with aiohttp.ClientSession(timeout=timeout) as session, session.get(url) as answer:
             answer.raise_for_status()
             return await answer.json() if read else await answer.read()
@@ -102,7 +107,9 @@ def by_websocket(url: str) -> None:
 
 def by_urllib3(url: str, **options: Any) -> urllib3.BaseHTTPResponse:
     with urllib3.PoolManager() as pool:
-        return pool.request("GET", url, **{"retries": False, "timeout": PATIENCE, **options})
+        return pool.request(
+            "GET", url, **{"retries": False, "timeout": patience_for(url), **options}
+        )
 
 
 def from_a_blocking_pool(places: Places) -> None:
@@ -114,7 +121,7 @@ def from_a_blocking_pool(places: Places) -> None:
 def by_urllib(url: str) -> bytes:
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
-        with opener.open(url, timeout=PATIENCE) as answer:
+        with opener.open(url, timeout=patience_for(url)) as answer:
             return bytes(answer.read())
     except urllib.error.HTTPError as error:
         error.close()
@@ -123,7 +130,7 @@ def by_urllib(url: str) -> bytes:
 
 def by_http_client(url: str) -> None:
     host, _, path = url.removeprefix("http://").partition("/")
-    connection = http.client.HTTPConnection(host, timeout=PATIENCE)
+    connection = http.client.HTTPConnection(host, timeout=20)
     try:
         connection.request("GET", f"/{path}")
         connection.getresponse()
@@ -133,7 +140,7 @@ def by_http_client(url: str) -> None:
 
 def asked_twice(places: Places) -> None:
     host = places.hanging.removeprefix("http://").partition("/")[0]
-    connection = http.client.HTTPConnection(host, timeout=PATIENCE)
+    connection = http.client.HTTPConnection(host, timeout=20)
     try:
         connection.putrequest("GET", "/")
         connection.putrequest("GET", "/")

@@ -13,7 +13,7 @@ import pytest
 import tenacity
 from mcp.shared.exceptions import MCPError
 from tests.instrumentation.classification.expected import AMBIGUOUS, SAFE, Row, each, l1, l2, l3, l4
-from tests.instrumentation.classification.places import PATIENCE, Places
+from tests.instrumentation.classification.places import Places, patience_for
 
 import fuseboard
 from fuseboard import Policy, Retry
@@ -33,7 +33,7 @@ def raise_(error: BaseException) -> None:
 
 
 def get(url: str) -> None:
-    httpx.get(url, trust_env=False, timeout=PATIENCE).raise_for_status()
+    httpx.get(url, trust_env=False, timeout=patience_for(url)).raise_for_status()
 
 
 def wrapped(url: str) -> None:

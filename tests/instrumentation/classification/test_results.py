@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import types
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -234,6 +235,72 @@ def test_entry_points_are_loaded_behind_decorators(monkeypatch: pytest.MonkeyPat
     fuseboard.classifier(lambda error: L4 if isinstance(error, HouseError) else None)
     assert verdict_of(HouseError()).error_class is L4
     fuseboard.guard.forget_faults()
+
+
+def packaged_module(names: list[str]) -> Callable[..., list[Any]]:
+    """Return an ``entry_points`` that gives a module with two classifiers in it."""
+
+    class Point:
+        name = "packaged"
+
+        def load(self) -> Any:
+            names.append("loaded")
+
+            @fuseboard.classifier(on="result")
+            def packaged_result(value: object) -> ErrorClass | None:
+                return L5 if value == "stale" else None
+
+            @fuseboard.classifier
+            def packaged_error(error: BaseException) -> ErrorClass | None:
+                return L2 if isinstance(error, HouseError) else None
+
+            return types.ModuleType("packaged")
+
+    return lambda *, group: [Point()]
+
+
+@pytest.mark.usefixtures("_forget")
+def test_result_classifiers_of_packages_act_on_the_first_result(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    loads: list[str] = []
+    monkeypatch.setattr("importlib.metadata.entry_points", packaged_module(loads))
+    forget_classifiers()
+    finding = judge_result("stale", 0.0)
+    assert finding is not None
+    assert finding.verdict.classifier_id == "packaged_result"
+    assert judge_result("fresh", 0.0) is None
+    assert judge_result(None, 0.0) is None
+    assert loads == ["loaded"]
+
+
+@pytest.mark.usefixtures("_forget")
+def test_what_the_application_registers_comes_before_what_a_module_does(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("importlib.metadata.entry_points", packaged_module([]))
+    forget_classifiers()
+    fuseboard.classifier(lambda error: L4 if isinstance(error, HouseError) else None)
+    assert verdict_of(HouseError()).error_class is L4
+
+    @fuseboard.classifier(on="result")
+    def own(value: object) -> ErrorClass | None:
+        return L1 if value == "stale" else None
+
+    finding = judge_result("stale", 0.0)
+    assert finding is not None
+    assert finding.verdict.classifier_id == "own"
+
+
+@pytest.mark.usefixtures("_forget")
+def test_init_loads_the_classifiers_of_packages(monkeypatch: pytest.MonkeyPatch) -> None:
+    loads: list[str] = []
+    monkeypatch.setattr("importlib.metadata.entry_points", packaged_module(loads))
+    monkeypatch.setenv("OTEL_SDK_DISABLED", "true")
+    forget_classifiers()
+    fuseboard.init(service="x")
+    fuseboard.shutdown()
+    assert loads == ["loaded"]
 
 
 def test_wrong_registrations_are_refused() -> None:
