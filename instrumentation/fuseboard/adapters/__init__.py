@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from fuseboard.adapters.crewai import instrument_crewai, uninstrument_crewai
     from fuseboard.adapters.fastmcp import instrument_fastmcp, uninstrument_fastmcp
     from fuseboard.adapters.google_adk import instrument_google_adk, uninstrument_google_adk
     from fuseboard.adapters.langchain import instrument_langchain, uninstrument_langchain
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from fuseboard.adapters.smolagents import instrument_smolagents, uninstrument_smolagents
 
 __all__ = [
+    "instrument_crewai",
     "instrument_fastmcp",
     "instrument_google_adk",
     "instrument_langchain",
@@ -30,6 +32,7 @@ __all__ = [
     "instrument_openai_agents",
     "instrument_pydantic_ai",
     "instrument_smolagents",
+    "uninstrument_crewai",
     "uninstrument_fastmcp",
     "uninstrument_google_adk",
     "uninstrument_langchain",

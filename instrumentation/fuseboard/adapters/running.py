@@ -147,9 +147,13 @@ class FrameworkCalls:
             _reset(token)
         return _hand_on(judged)
 
+    def tool_of(self, invocation: Invocation) -> Tool:
+        """Return the tool that a call is for, with the policy that guards it."""
+        return self._runner_of(invocation).tool
+
     def refuse(self, invocation: Invocation, error: BaseException) -> None:
         """Record a call that the framework refused before the tool ran."""
-        tool = self._runner_of(invocation).tool
+        tool = self.tool_of(invocation)
         judged = _judge_refusal(tool, error)
         if isinstance(judged, Fault) and isinstance(error, _REFUSALS):
             is_known = judged.verdict.error_class is ErrorClass.L1_INPUT
@@ -160,7 +164,7 @@ class FrameworkCalls:
     def refuse_returned(self, invocation: Invocation, message: str) -> None:
         """Record a call whose arguments the framework refused with a message for the model."""
         fault = Fault(BINDING, "invalid_arguments", message)
-        self._record(self._runner_of(invocation).tool, invocation, fault)
+        self._record(self.tool_of(invocation), invocation, fault)
 
     def refuse_unknown(self, invocation: Invocation) -> None:
         """Record a call of a tool that the framework does not have.
