@@ -21,6 +21,7 @@ from contextlib import asynccontextmanager
 from sys import exception
 from typing import Any, Final, NamedTuple
 
+from fuseboard import guard
 from fuseboard.calls.driving import async_wait, await_limited, wait
 from fuseboard.calls.falling_back import ask, failed, serves
 from fuseboard.calls.guarded import GuardedRun
@@ -259,6 +260,7 @@ async def _serve_async(run: GuardedRun) -> _Opening:
         leave(entered)
         if serves(run, fallback, value, is_empty=opening.stream is None):
             return opening
+        await _let_go(opening.stream)
     return _Opening(None, run.conclude())
 
 
@@ -314,6 +316,15 @@ async def _closing(stream: Any) -> AsyncGenerator[None, None]:
     finally:
         if hasattr(stream, "aclose"):
             await stream.aclose()
+
+
+async def _let_go(stream: Any) -> None:
+    """Close a stream that was opened and is not served; the garbage collector needs a task."""
+    try:
+        async with _closing(stream):
+            pass
+    except Exception as fault:
+        guard.swallow("closing a fallback that was not served", fault)
 
 
 def _nothing() -> None:

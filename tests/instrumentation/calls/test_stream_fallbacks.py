@@ -68,6 +68,25 @@ async def test_a_fallback_that_is_left_half_way_is_closed_at_once(telemetry: Any
     assert closed == [asyncio.current_task()]
 
 
+async def test_a_fallback_that_is_not_served_is_closed_at_once(telemetry: Any) -> None:
+    @fuseboard.tool(policy=Policy(fallback=(lambda: {"isError": True}, Fallback(value=[7]))))
+    async def search() -> AsyncIterator[int]:
+        raise RefusedError
+        yield 1
+
+    tasks = []
+
+    def make(loop: Any, work: Any, **options: Any) -> Any:
+        tasks.append(work)
+        return asyncio.Task(work, loop=loop, **options)
+
+    asyncio.get_running_loop().set_task_factory(make)
+    assert [item async for item in search()] == [7]
+    for _ in range(3):
+        await asyncio.sleep(0)
+    assert tasks == []
+
+
 @pytest.mark.parametrize(
     "fallback", [listed, made, awaited, streamed, Fallback(value=[7, 8])], ids=repr
 )

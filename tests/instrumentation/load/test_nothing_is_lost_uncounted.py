@@ -167,4 +167,4 @@ def check_metrics(each: Any) -> None:
         sum(metrics["fuseboard_tool_attempt_duration_seconds_count"].values()) == (each["attempts"])
     )
     assert sum(metrics["fuseboard_tool_calls_in_flight"].values()) == 0
-    assert calls > 100
+    assert calls >= 20  # one of each task of a child
