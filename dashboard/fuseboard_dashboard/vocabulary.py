@@ -69,6 +69,7 @@ CLASS_MEANINGS: Final[dict[str, ClassMeaning]] = {
 
 _REASONS: Final[dict[str, str]] = {
     "failure_ratio": "too many failures",
+    "slow_call_ratio": "too many slow calls",
     "break_over": "break over, probing",
     "probe_failed": "probe failed",
     "probe_succeeded": "probes succeeded",

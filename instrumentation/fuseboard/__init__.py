@@ -17,7 +17,14 @@ from fuseboard.calls import (
     wrap,
 )
 from fuseboard.classification import classifier, reflection_hint
-from fuseboard.conventions import Confidence, Effects, ErrorClass, Outcome, ResultSource
+from fuseboard.conventions import (
+    BreakerState,
+    Confidence,
+    Effects,
+    ErrorClass,
+    Outcome,
+    ResultSource,
+)
 from fuseboard.errors import (
     AbandonedThreadsError,
     AskUserError,
@@ -44,8 +51,9 @@ from fuseboard.policy import (
     Retry,
     Validation,
 )
+from fuseboard.policy.by_hand import BreakerSwitch, breaker, breakers
 from fuseboard.policy.cache_redis import RedisStore
-from fuseboard.record import Verdict
+from fuseboard.record import BreakerStatus, Verdict
 from fuseboard.sessions import Progress, Spent, session, turn
 from fuseboard.setup import flush, init, metrics_text, serve_metrics, shutdown
 
@@ -54,6 +62,9 @@ __all__ = [
     "AskUserError",
     "AttemptTimeoutError",
     "Breaker",
+    "BreakerState",
+    "BreakerStatus",
+    "BreakerSwitch",
     "Budget",
     "BudgetExhaustedError",
     "Cache",
@@ -83,6 +94,8 @@ __all__ = [
     "Spent",
     "Validation",
     "Verdict",
+    "breaker",
+    "breakers",
     "call",
     "classifier",
     "configure",

@@ -23,19 +23,20 @@ def signature_of(function: Callable[..., Any]) -> inspect.Signature | None:
         return None
 
 
-def make_binder(function: Callable[..., Any]) -> Binder:
+def make_binder(function: Callable[..., Any], *, keeps_receiver: bool = False) -> Binder:
     """Return a function that binds (args, kwargs) by name, without defaults.
 
     ``inspect.Signature.bind`` takes some 4 µs; this takes 0.3 µs and never raises: arguments
-    that do not fit are left to the tool itself to refuse. ``self`` and ``cls`` are left out,
-    surplus positional arguments go under the name of ``*args``, ``**kwargs`` under their own.
+    that do not fit are left to the tool itself to refuse. ``self`` and ``cls`` are left out
+    unless ``keeps_receiver`` is true, surplus positional arguments go under the name of
+    ``*args``, ``**kwargs`` under their own.
     """
     signature = signature_of(function)
     parameters = list(signature.parameters.values()) if signature else []
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     names = tuple(p.name for p in parameters if p.kind in kinds)
     rest = next((p.name for p in parameters if p.kind is inspect.Parameter.VAR_POSITIONAL), "args")
-    skipped = 1 if has_receiver(function, names) else 0
+    skipped = 1 if not keeps_receiver and has_receiver(function, names) else 0
     names = names[skipped:]
     count = len(names)
 

@@ -32,6 +32,7 @@ class FirstTry:
         "_is_possible",
         "_non_empty",
         "_region",
+        "_slow",
         "_uses_threads",
         "policy",
         "tool",
@@ -52,7 +53,9 @@ class FirstTry:
             policy.limit is not None
             or policy.idempotency_key is not None
             or tool.looks_at_arguments
+            or (policy.breaker is not None and policy.breaker.key is not None)
         )
+        self._slow = policy.breaker.slow_call_seconds if policy.breaker is not None else None
         # The breaker of the process's region, as of one epoch of the registry.
         self._breaker: CircuitBreaker | None = None
         self._epoch = 0
@@ -90,6 +93,8 @@ class FirstTry:
         if judge_result(value, call.started_unix_ns / 1e9) is not None:
             return False
         if self._has_checks or (self._non_empty and is_empty(value)):
+            return False
+        if self._slow is not None and now - call.started > self._slow:
             return False
         if permit is not FREE and self._breaker is not None:
             call.breaker_state = BreakerState.CLOSED

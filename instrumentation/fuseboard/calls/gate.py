@@ -60,6 +60,7 @@ class Gate:
         "_cut_by",
         "_deadline",
         "_policy",
+        "_repeat",
         "_scope",
         "_uses_threads",
         "queued",
@@ -73,6 +74,7 @@ class Gate:
         admission: Admission,
         scope: Scope | None,
         *,
+        is_new: bool,
         is_guarded: bool,
         uses_threads: bool,
     ) -> None:
@@ -83,6 +85,7 @@ class Gate:
             policy: Its policy.
             admission: Its dealings with breaker and limiter.
             scope: The session that it belongs to.
+            is_new: Whether the call has just begun, and so counts as a repeat of others.
             is_guarded: Whether its attempts may be cut short for the session's sake.
             uses_threads: Whether a time limit needs a worker thread.
         """
@@ -90,6 +93,8 @@ class Gate:
         self._policy = policy
         self._admission = admission
         self._scope = scope
+        # Counted at once: an agent whose loop is answered from a cache is in a loop, too.
+        self._repeat = scope.refuse_repeat(call) if scope is not None and is_new else None
         deadline = scope.deadline if scope is not None and is_guarded else None
         self._deadline: Deadline | None = deadline
         self._uses_threads = uses_threads and (
@@ -140,9 +145,7 @@ class Gate:
         return None if error is None else Refusal(error, Layer.BUDGET, "exhausted")
 
     def _for_repeat(self) -> Refusal | None:
-        if self._scope is None or self._call.attempts:
-            return None
-        error = self._scope.refuse_repeat(self._call)
+        error = self._repeat
         return None if error is None else Refusal(error, Layer.LIMIT, "rejected")
 
     def _for_threads(self) -> Refusal | None:

@@ -120,12 +120,15 @@ class GuardedRun:
         scope = SCOPE.get() if RUNTIME.has_scopes else None
         if scope is not None:
             scope.watch(self.call)
-        self._admission = Admission(self.call, policy, permit)
+        key = policy.breaker.key if policy.breaker is not None else None
+        instance = tool.instance_of(key, args, kwargs) if key is not None else None
+        self._admission = Admission(self.call, policy, permit, instance)
         self._gate = Gate(
             self.call,
             policy,
             self._admission,
             scope,
+            is_new=call is None,
             is_guarded=tool.policy is not None,
             uses_threads=uses_threads,
         )

@@ -44,6 +44,7 @@ class Tool:
 
     __slots__ = (
         "__weakref__",
+        "_bind_whole",
         "bind",
         "cached",
         "choose",
@@ -103,6 +104,7 @@ class Tool:
         self.looks_at_arguments = bool(self.region_of or self.upstream_of)
         self.describe: Callable[[CallRecord], None] | None = None
         self.bind: Binder = make_binder(function)
+        self._bind_whole: Binder | None = None
         self.signature: inspect.Signature | None = signature_of(function)
         _check_ignored(owner, self.ignored, self.signature)
         if type not in TOOL_TYPES:
@@ -145,6 +147,27 @@ class Tool:
             if not (len(value) <= _SHORT if kind is str else kind in _FIXED):
                 return False
         return True
+
+    def instance_of(
+        self,
+        key: Callable[[Mapping[str, Any]], object],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> str | None:
+        """Return which of the tool's breakers a call belongs to, as the breaker's ``key`` says."""
+        try:
+            if self._bind_whole is None:
+                self._bind_whole = make_binder(self.target, keeps_receiver=True)
+            found = key(self._bind_whole(args, kwargs))
+            if found is None:
+                return None
+            if not isinstance(found, str | int | float):
+                # Its text may hold an address in memory, another one for each object.
+                raise TypeError(f"Breaker(key=...) returned {type(found).__name__}")
+            return str(found)[:MAX_NAME] or None
+        except Exception as fault:
+            guard.swallow("finding the breaker of a call by its key", fault)
+            return None
 
     def _hash(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | None:
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from fuseboard.conventions import ErrorClass, Origin, Outcome
 from fuseboard.policy.breaker import BreakerKey, CircuitBreaker, Permit, Rejection
@@ -25,13 +26,20 @@ class Admission:
 
     __slots__ = ("_breaker", "_call", "_limiter", "_permit", "place")
 
-    def __init__(self, call: CallRecord, policy: Policy, permit: Permit | None = None) -> None:
+    def __init__(
+        self,
+        call: CallRecord,
+        policy: Policy,
+        permit: Permit | None = None,
+        instance: str | None = None,
+    ) -> None:
         """Find the breaker and the limiter of the call's tool, region and upstream.
 
         Args:
             call: The call.
             policy: The policy with their settings.
             permit: The breaker's permit that the running attempt holds already.
+            instance: What the breaker's ``key`` says, if it has one.
         """
         self._call = call
         self._permit = permit
@@ -41,7 +49,8 @@ class Admission:
         if policy.breaker is not None or policy.limit is not None:
             key = BreakerKey(call.tool.name, call.region or RUNTIME.region, call.upstream)
             if policy.breaker is not None:
-                self._breaker = BREAKERS.get(key, policy.breaker)
+                whole = key if instance is None else replace(key, instance=instance)
+                self._breaker = BREAKERS.get(whole, policy.breaker)
             if policy.limit is not None:
                 self._limiter = LIMITERS.get(key, policy.limit)
 
@@ -139,11 +148,26 @@ class Admission:
         if breaker is None or permit is None:
             return
         if counts and fault is None:
-            breaker.succeed(permit, self._call)
+            breaker.succeed(permit, self._call, self._seconds(breaker.config))
         elif counts and fault is not None and _is_counted(breaker.config, fault):
-            breaker.fail(permit, fault.verdict.error_class, self._call)
+            error_class = fault.verdict.error_class
+            breaker.fail(permit, error_class, self._call, self._seconds(breaker.config))
         else:
             breaker.ignore(permit)
+
+    def _seconds(self, config: Breaker) -> float:
+        """Return how long the tool took; zero where nobody asks."""
+        call = self._call
+        attempts = call.attempts
+        if config.slow_call_seconds is None or not attempts:
+            return 0.0
+        if config.scope == "call":
+            return sum(attempt.duration for attempt in attempts)
+        last = attempts[-1]
+        if call.stream_first_item_seconds is not None:
+            # The rest is the consumer's time as well as the tool's.
+            return call.started + call.stream_first_item_seconds - last.started
+        return last.duration
 
 
 def _is_counted(config: Breaker, fault: Fault) -> bool:

@@ -27,16 +27,22 @@ _UNCOUNTED: Final = 64
 
 @dataclass(frozen=True, slots=True)
 class BreakerKey:
-    """What a breaker guards."""
+    """What a breaker guards.
+
+    Attributes:
+        instance: What ``Breaker(key=...)`` returned.
+    """
 
     tool: str
     region: str | None = None
     upstream: str | None = None
+    instance: str | None = None
 
     @property
     def name(self) -> str:
-        """``tool/region/upstream`` without the absent parts."""
-        return "/".join(part for part in (self.tool, self.region, self.upstream) if part)
+        """``tool/region/upstream/instance`` without the absent parts."""
+        parts = (self.tool, self.region, self.upstream, self.instance)
+        return "/".join(part for part in parts if part)
 
 
 @dataclass(slots=True, eq=False)
@@ -113,7 +119,7 @@ class CircuitBreaker:
         self._reopens = 0.0
         self._opened_by = ErrorClass.UNCLASSIFIED
         self._probes: list[Permit] = []
-        self._probes_passed = 0
+        self._probes_passed = self._probes_slow = 0
         self._unreported: deque[BreakerTransition] = deque()
         self.renew_locks()
 
@@ -171,16 +177,21 @@ class CircuitBreaker:
                 return 0.0
             return max(0.0, self._reopens - self._clock.monotonic())
 
-    def succeed(self, permit: Permit, call: CallRecord | None = None) -> None:
-        """Settle a permit whose attempt succeeded."""
+    def succeed(self, permit: Permit, call: CallRecord | None = None, seconds: float = 0.0) -> None:
+        """Settle a permit whose attempt succeeded after so many seconds."""
         with self._lock:
             if self._settle(permit):
+                now, is_slow = self._clock.monotonic(), self._is_slow(seconds)
                 if self._state is BreakerState.CLOSED:
-                    self._window.add(self._clock.monotonic(), None)
+                    if is_slow:
+                        self._count_successes()
+                    self._window.add(now, None, is_slow=is_slow)
+                    if is_slow:
+                        self._open_if_over(now, call)
                 elif self._state is BreakerState.HALF_OPEN:
                     self._probes_passed += 1
-                    if self._probes_passed >= self.config.half_open_probes:
-                        self._close("probe_succeeded", call)
+                    self._probes_slow += is_slow
+                    self._judge_probes(now, call)
         self._report()
 
     def succeed_while_closed(self, permit: Permit, now: float) -> None:
@@ -197,8 +208,14 @@ class CircuitBreaker:
                 with self._lock:
                     self._count_successes()
 
-    def fail(self, permit: Permit, error_class: ErrorClass, call: CallRecord | None = None) -> None:
-        """Settle a permit whose attempt failed in a way that counts."""
+    def fail(
+        self,
+        permit: Permit,
+        error_class: ErrorClass,
+        call: CallRecord | None = None,
+        seconds: float = 0.0,
+    ) -> None:
+        """Settle a permit whose attempt failed, after so many seconds, in a way that counts."""
         with self._lock:
             if self._settle(permit):
                 now = self._clock.monotonic()
@@ -207,10 +224,8 @@ class CircuitBreaker:
                     self._open("probe_failed", now, call, with_counts=False)
                 elif self._state is BreakerState.CLOSED:
                     self._count_successes()
-                    self._window.add(now, error_class)
-                    if self._is_over_threshold():
-                        self._opened_by = self._window.dominant_class() or error_class
-                        self._open("failure_ratio", now, call)
+                    self._window.add(now, error_class, is_slow=self._is_slow(seconds))
+                    self._open_if_over(now, call)
         self._report()
 
     def ignore(self, permit: Permit) -> None:
@@ -230,6 +245,8 @@ class CircuitBreaker:
         with self._lock:
             if self._state is not BreakerState.CLOSED:
                 self._close("closed_by_hand", None)
+            self._successes.clear()
+            self._window.clear()
         self._report()
 
     def retire(self) -> None:
@@ -283,12 +300,31 @@ class CircuitBreaker:
         self._probes = [probe for probe in self._probes if probe is not permit]
         return True
 
-    def _is_over_threshold(self) -> bool:
+    def _is_slow(self, seconds: float) -> bool:
+        bound = self.config.slow_call_seconds
+        return bound is not None and seconds > bound
+
+    def _open_if_over(self, now: float, call: CallRecord | None) -> None:
         window, config = self._window, self.config
-        return (
-            window.calls >= config.minimum_throughput
-            and window.failures >= config.failure_ratio * window.calls
-        )
+        if window.calls < config.minimum_throughput:
+            return
+        if window.failures >= config.failure_ratio * window.calls:
+            self._opened_by = window.dominant_class() or ErrorClass.UNCLASSIFIED
+            self._open("failure_ratio", now, call)
+        elif window.slow >= config.slow_call_ratio * window.calls and window.slow:
+            self._opened_by = ErrorClass.L3_TRANSIENT  # slowness is expected to pass
+            self._open("slow_call_ratio", now, call)
+
+    def _judge_probes(self, now: float, call: CallRecord | None) -> None:
+        """Close once enough probes have passed, unless too many of them were slow."""
+        probes = self.config.half_open_probes
+        if self._probes_passed < probes:
+            return
+        if self._probes_slow and self._probes_slow >= self.config.slow_call_ratio * probes:
+            self._opened_by = ErrorClass.L3_TRANSIENT
+            self._open("slow_call_ratio", now, call, with_counts=False)
+        else:
+            self._close("probe_succeeded", call)
 
     def _open(
         self, reason: str, now: float, call: CallRecord | None, *, with_counts: bool = True
@@ -327,7 +363,7 @@ class CircuitBreaker:
         self._since_unix_ns = at
         self._generation += 1
         self._probes = []
-        self._probes_passed = 0
+        self._probes_passed = self._probes_slow = 0
         self._successes.clear()
         self.closed_permit = None
         if to is BreakerState.CLOSED:

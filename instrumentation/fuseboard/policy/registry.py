@@ -6,7 +6,7 @@ import threading
 from typing import Final
 
 from fuseboard import guard
-from fuseboard.conventions import OTHER_LABEL
+from fuseboard.conventions import OTHER_LABEL, BreakerState
 from fuseboard.forking import after_fork_in_child
 from fuseboard.policy.breaker import BreakerKey, CircuitBreaker
 from fuseboard.policy.config import Breaker
@@ -33,12 +33,18 @@ class BreakerRegistry:
         self.epoch = 0
 
     def declare(self, tool: str, config: Breaker) -> None:
-        """Say which thresholds a tool's breakers have; other ones make its breakers anew."""
+        """Say which thresholds a tool's breakers have; other ones make its breakers anew.
+
+        Those that are held open by hand stay so.
+        """
         with self._lock:
             replaced = self._take_out(tool) if self._configs.get(tool, config) != config else []
             self._configs[tool] = config
         for breaker in replaced:
+            is_held = breaker.state is BreakerState.ISOLATED
             breaker.retire()
+            if is_held:
+                self.get(breaker.key, config).isolate()
 
     def withdraw(self, tool: str) -> None:
         """Forget the breakers of a tool that has none any more."""
@@ -65,7 +71,7 @@ class BreakerRegistry:
         return [breaker.status() for breaker in breakers]
 
     def find(self, name: str) -> CircuitBreaker | None:
-        """Return the breaker called ``tool/region/upstream``, if it exists."""
+        """Return the breaker called ``tool/region/upstream/instance``, if it exists."""
         with self._lock:
             return next((b for key, b in self._breakers.items() if key.name == name), None)
 

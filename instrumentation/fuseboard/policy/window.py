@@ -15,7 +15,8 @@ class Window:
     A result leaves the window between 0.9 and 1 times ``duration`` after it came.
     """
 
-    __slots__ = ("_calls", "_classes", "_epoch", "_failures", "_slice", "calls", "failures")
+    __slots__ = ("_calls", "_classes", "_epoch", "_failures", "_slice", "_slow", "calls",
+                 "failures", "slow")  # fmt: skip
 
     def __init__(self, duration: float) -> None:
         """Make an empty window.
@@ -31,21 +32,27 @@ class Window:
         self._epoch = 0
         self._calls = [0] * _SLICES
         self._failures = [0] * _SLICES
+        self._slow = [0] * _SLICES
         self._classes: list[dict[ErrorClass, int]] = [{} for _ in range(_SLICES)]
         self.calls = 0
         self.failures = 0
+        self.slow = 0
 
-    def add(self, now: float, failure: ErrorClass | None) -> None:
+    def add(self, now: float, failure: ErrorClass | None, *, is_slow: bool = False) -> None:
         """Count one result.
 
         Args:
             now: Monotonic seconds.
             failure: The class of the failure, or None for a success.
+            is_slow: Whether it took too long to come.
         """
         self.advance(now)
         index = self._epoch % _SLICES
         self._calls[index] += 1
         self.calls += 1
+        if is_slow:
+            self._slow[index] += 1
+            self.slow += 1
         if failure is not None:
             self._failures[index] += 1
             self.failures += 1
@@ -53,7 +60,7 @@ class Window:
             classes[failure] = classes.get(failure, 0) + 1
 
     def add_successes(self, times: Sequence[float]) -> None:
-        """Count successes that came a while ago.
+        """Count successes that came a while ago, and not slowly.
 
         Args:
             times: When they came, monotonic seconds, oldest first; at least one.
@@ -81,7 +88,8 @@ class Window:
             index = (self._epoch + step) % _SLICES
             self.calls -= self._calls[index]
             self.failures -= self._failures[index]
-            self._calls[index] = self._failures[index] = 0
+            self.slow -= self._slow[index]
+            self._calls[index] = self._failures[index] = self._slow[index] = 0
             self._classes[index] = {}
         self._epoch = epoch
 

@@ -20,6 +20,7 @@ POSSIBLE_TRANSITIONS: Final = (
     (_OPEN, _HALF_OPEN),
     (_HALF_OPEN, _CLOSED),
     (_HALF_OPEN, _OPEN),
+    (_OPEN, _CLOSED),
     (_CLOSED, _ISOLATED),
     (_OPEN, _ISOLATED),
     (_HALF_OPEN, _ISOLATED),

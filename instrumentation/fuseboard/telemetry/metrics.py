@@ -34,8 +34,8 @@ SECONDS_BETWEEN_EXEMPLARS: Final = 1.0
 SLOW_SECONDS: Final = 1.0
 """Calls that take longer show their trace always."""
 SERIES_PER_TOOL: Final = 95
-"""Most series of one tool in one region, its breakers apart; of a breaker there are 16."""
-SERIES_PER_BREAKER: Final = 16
+"""Most series of one tool in one region, its breakers apart; of a breaker there are 17."""
+SERIES_PER_BREAKER: Final = 17
 _TOOL: Final = ("tool", "region")
 _USED: Final = frozenset({Outcome.OK, Outcome.PARTIAL})
 

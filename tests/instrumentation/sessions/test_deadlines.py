@@ -31,11 +31,14 @@ from fuseboard.policy.workers import THREADS
 GUARDED = Policy(retry=Retry(attempts=3, wait_initial=0), effects="none")
 
 
-@fuseboard.tool
-def bare() -> None: ...
+@pytest.fixture
+def bare() -> Any:
+    return fuseboard.wrap(lambda: None, name="bare")
 
 
-def test_calls_that_begin_late_are_rejected_bare_ones_too(telemetry: Any, clock: Any) -> None:
+def test_calls_that_begin_late_are_rejected_bare_ones_too(
+    telemetry: Any, clock: Any, bare: Any
+) -> None:
     with fuseboard.session("s1", timeout=60) as opened:
         with opened.step(timeout=10):
             clock.move(9.9)
@@ -59,7 +62,7 @@ def test_calls_that_begin_late_are_rejected_bare_ones_too(telemetry: Any, clock:
     assert late_call.fault.verdict.error_class is ErrorClass.L4_PERSISTENT
 
 
-def test_time_of_a_session_runs_from_its_first_entry(telemetry: Any, clock: Any) -> None:
+def test_time_of_a_session_runs_from_its_first_entry(telemetry: Any, clock: Any, bare: Any) -> None:
     opened = fuseboard.session(timeout=10)
     clock.move(100)
     with opened:

@@ -17,17 +17,21 @@ from fuseboard.sessions.blocks import caller
 from fuseboard.sessions.scope import current_scope
 
 
-@fuseboard.tool
-def bare() -> str | None:
+def _bare() -> str | None:
     current = fuseboard.current_call()
     return current.idempotency_key if current else None
+
+
+@pytest.fixture
+def bare() -> Any:
+    return fuseboard.wrap(_bare, name="bare")
 
 
 def names(call: Any) -> tuple[str | None, str | None, str | None]:
     return call.session, call.agent, call.step
 
 
-def test_calls_belong_to_the_session_they_begin_in(telemetry: Any) -> None:
+def test_calls_belong_to_the_session_they_begin_in(telemetry: Any, bare: Any) -> None:
     bare()
     with fuseboard.session("s1", agent="planner") as opened:
         assert opened.id == "s1"
@@ -55,7 +59,7 @@ def test_calls_belong_to_the_session_they_begin_in(telemetry: Any) -> None:
     ]
 
 
-def test_numbering_goes_on_from_a_number_that_was_given(telemetry: Any) -> None:
+def test_numbering_goes_on_from_a_number_that_was_given(telemetry: Any, bare: Any) -> None:
     with fuseboard.session("s1") as opened:
         for name in (7, None):
             with opened.step(name):
@@ -63,7 +67,7 @@ def test_numbering_goes_on_from_a_number_that_was_given(telemetry: Any) -> None:
     assert [call.step for call in telemetry.calls] == ["7", "8"]
 
 
-def test_session_without_an_id_gets_one_of_its_own(telemetry: Any) -> None:
+def test_session_without_an_id_gets_one_of_its_own(telemetry: Any, bare: Any) -> None:
     for _ in range(2):
         with fuseboard.session() as opened:
             bare()
@@ -73,7 +77,7 @@ def test_session_without_an_id_gets_one_of_its_own(telemetry: Any) -> None:
     assert ids[0] == ids[1] != ids[2] == ids[3]
 
 
-def test_sessions_nest(telemetry: Any) -> None:
+def test_sessions_nest(telemetry: Any, bare: Any) -> None:
     with fuseboard.session("outer", agent="boss"), fuseboard.turn(1):
         with fuseboard.session(agent="helper"):
             bare()
@@ -90,13 +94,13 @@ def test_sessions_nest(telemetry: Any) -> None:
     ]
 
 
-def test_turn_works_without_a_session(telemetry: Any) -> None:
+def test_turn_works_without_a_session(telemetry: Any, bare: Any) -> None:
     with fuseboard.turn("first"):
         bare()
     assert names(telemetry.last) == (None, None, "first")
 
 
-def test_idempotency_key_is_session_step_call(telemetry: Any) -> None:
+def test_idempotency_key_is_session_step_call(telemetry: Any, bare: Any) -> None:
     with fuseboard.session("s1"), fuseboard.turn(4), fuseboard.call("pay", call_id="c9") as call:
         assert call.idempotency_key == "s1:4:c9"
         assert call.request_id == "s1:4:c9:1"
@@ -140,7 +144,9 @@ async def test_streams_are_named_where_they_are_consumed(telemetry: Any) -> None
     assert [call.session for call in telemetry.calls] == ["s1", "s1"]
 
 
-async def test_tasks_and_threads_with_a_copy_of_the_context_belong_to_it(telemetry: Any) -> None:
+async def test_tasks_and_threads_with_a_copy_of_the_context_belong_to_it(
+    telemetry: Any, bare: Any
+) -> None:
     @fuseboard.tool
     async def later() -> None:
         await asyncio.sleep(0)
@@ -164,7 +170,9 @@ async def test_tasks_and_threads_with_a_copy_of_the_context_belong_to_it(telemet
     assert [call.session for call in telemetry.calls[20:]] == ["s1", "s1", None]
 
 
-async def test_block_left_in_another_context_changes_nothing_there(telemetry: Any) -> None:
+async def test_block_left_in_another_context_changes_nothing_there(
+    telemetry: Any, bare: Any
+) -> None:
     async def lines() -> AsyncIterator[int]:
         with fuseboard.session("of the generator"):
             yield 1
@@ -179,7 +187,7 @@ async def test_block_left_in_another_context_changes_nothing_there(telemetry: An
     assert telemetry.last.session == "s1"
 
 
-def test_same_object_may_be_entered_again_and_within_itself(telemetry: Any) -> None:
+def test_same_object_may_be_entered_again_and_within_itself(telemetry: Any, bare: Any) -> None:
     opened = fuseboard.session("s1")
     with opened:
         with opened:
@@ -199,7 +207,9 @@ def test_exception_passes_through_and_the_session_ends(telemetry: Any) -> None:
     assert current_scope() is None
 
 
-def test_adapter_says_who_calls_and_the_application_has_the_last_word(telemetry: Any) -> None:
+def test_adapter_says_who_calls_and_the_application_has_the_last_word(
+    telemetry: Any, bare: Any
+) -> None:
     with caller(session="thread-1", agent="react"):
         bare()
         with fuseboard.session(agent="own"):
@@ -248,7 +258,7 @@ def test_wrong_settings_of_a_turn_are_named(wrong: dict[str, Any]) -> None:
 
 
 def test_without_a_session_no_call_looks_for_one(
-    telemetry: Any, monkeypatch: pytest.MonkeyPatch
+    telemetry: Any, monkeypatch: pytest.MonkeyPatch, bare: Any
 ) -> None:
     from fuseboard.calls import bare as bare_calls
     from fuseboard.calls import recording

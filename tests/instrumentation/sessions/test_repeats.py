@@ -9,6 +9,7 @@ import pytest
 
 import fuseboard
 from fuseboard import (
+    Cache,
     CallRejectedError,
     ConfigurationError,
     ErrorClass,
@@ -139,3 +140,14 @@ def test_wrong_settings_are_named(wrong: dict[str, Any]) -> None:
     (name,) = wrong
     with pytest.raises(ConfigurationError, match=rf"Repeats\({name}="):
         Repeats(**wrong)
+
+
+def test_loop_that_a_cache_answers_is_noticed(
+    telemetry: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    search = Search(policy=Policy(cache=Cache(ttl=60), effects="none"))
+    with fuseboard.session(repeats=Repeats(limit=3)):
+        for _ in range(5):
+            search.tool("fuses")
+    assert search.runs == 1
+    assert len(warnings_of(caplog)) == 1

@@ -337,7 +337,7 @@ def test_a_breaker_has_one_series_per_state_and_counts_its_time(
     register()
     RUNTIME.telemetry.breaker_created(status())
     moves = samples(registry, "fuseboard_breaker_transitions_total")
-    assert len(moves) == 8
+    assert len(moves) == 9
     assert all(count == 0 for _, count in moves)
     now[0] += 60
     RUNTIME.telemetry.breaker_changed(transition(BreakerState.CLOSED, BreakerState.OPEN))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from fuseboard.conventions import ErrorClass
 from fuseboard.errors import ConfigurationError
 from fuseboard.policy.config.checks import (
+    MAX_SECONDS,
     check_choice,
     check_choices,
     check_int,
@@ -31,6 +32,12 @@ class Breaker:
         scope: ``attempt`` judges every attempt, ``call`` judges whole calls after retries.
         probe_lease: Seconds after which a probe that has not ended no longer blocks the next
             one; None for ``break_duration``.
+        slow_call_seconds: Above how many seconds an attempt, failed or not, counts as slow; None
+            for never. Of a stream, the time to its first item counts.
+        slow_call_ratio: Share of slow attempts that opens the breaker too; above 0, at most 1.
+        key: Makes one breaker for each text or number that it returns, of the bound arguments by
+            name (of a method, ``self`` too): the account or host that calls share, say. It is
+            shown in telemetry, so it must be no secret.
         also_counts: Of ``L2_access`` and ``L5_semantic``, those that count as failures too.
 
     Since 0.1.
@@ -43,17 +50,27 @@ class Breaker:
     half_open_probes: int = 1
     scope: Literal["attempt", "call"] = "attempt"
     probe_lease: float | None = None
+    slow_call_seconds: float | None = None
+    slow_call_ratio: float = 1.0
+    key: Callable[[Mapping[str, Any]], object] | None = None
     also_counts: Collection[ErrorClass] = ()
 
     def __post_init__(self) -> None:
-        check_number("Breaker", "failure_ratio", self.failure_ratio, 0, 1)
-        if self.failure_ratio == 0:
-            raise ConfigurationError("Breaker(failure_ratio=0): must be above 0, at most 1")
+        for name in ("failure_ratio", "slow_call_ratio"):
+            check_number("Breaker", name, getattr(self, name), 0, 1)
+            if getattr(self, name) == 0:
+                raise ConfigurationError(f"Breaker({name}=0): must be above 0, at most 1")
         check_int("Breaker", "minimum_throughput", self.minimum_throughput, 1, 1_000_000)
         check_int("Breaker", "half_open_probes", self.half_open_probes, 1, 100)
-        for name in ("sampling_duration", "break_duration"):
-            check_positive("Breaker", name, getattr(self, name), is_optional=False)
+        # Shorter slices of a window than the clock can tell apart would hold nothing.
+        check_number("Breaker", "sampling_duration", self.sampling_duration, 0.01, MAX_SECONDS)
+        check_positive("Breaker", "break_duration", self.break_duration, is_optional=False)
         check_positive("Breaker", "probe_lease", self.probe_lease)
+        check_positive("Breaker", "slow_call_seconds", self.slow_call_seconds)
+        if self.key is not None and not callable(self.key):
+            raise ConfigurationError(
+                f"Breaker(key={self.key!r}): must be a function of the bound arguments, or None"
+            )
         check_choice("Breaker", "scope", self.scope, ("attempt", "call"))
         countable = (ErrorClass.L2_ACCESS, ErrorClass.L5_SEMANTIC)
         check_choices("Breaker", "also_counts", self.also_counts, countable)
