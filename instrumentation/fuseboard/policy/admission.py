@@ -108,13 +108,11 @@ class Admission:
 
     def withdraw(self) -> None:
         """Give back what was got for an attempt that is not made after all."""
-        self.leave_limit()
         breaker = self._breaker
-        if breaker is None:
-            return
         # The permit of a whole call that has made attempts waits for their judgement.
-        if breaker.config.scope == "attempt" or not self._call.attempts:
+        if breaker is not None and (breaker.config.scope == "attempt" or not self._call.attempts):
             self._settle(None, False)
+        self.leave_limit()
 
     def seconds_closed(self) -> float:
         """Return for how long every further attempt will surely be rejected, seconds."""
@@ -129,19 +127,19 @@ class Admission:
             fault: Why it failed, or None.
             counts: False for an attempt that says nothing: cancelled, left, interrupted.
         """
-        self.leave_limit()
         if self._breaker is not None and self._breaker.config.scope == "attempt":
             self._settle(fault, counts)
+        # Last, so that whoever gets the place next finds the breaker as this attempt left it.
+        self.leave_limit()
 
     def call_ended(self, outcome: Outcome, fault: Fault | None) -> None:
         """Settle what is still out: the permit of a whole call, or of an attempt cut off."""
+        if self._permit is not None and self._breaker is not None:
+            judged = (Outcome.OK, Outcome.PARTIAL, Outcome.DEGRADED, Outcome.ERROR)
+            counts = outcome in judged and self._breaker.config.scope == "call"
+            is_live = outcome in (Outcome.OK, Outcome.PARTIAL)
+            self._settle(None if is_live else fault, counts)
         self.leave_limit()
-        if self._permit is None or self._breaker is None:
-            return
-        is_judged = outcome in (Outcome.OK, Outcome.PARTIAL, Outcome.DEGRADED, Outcome.ERROR)
-        is_whole_call = self._breaker.config.scope == "call"
-        is_live = outcome in (Outcome.OK, Outcome.PARTIAL)
-        self._settle(None if is_live else fault, is_judged and is_whole_call)
 
     def _settle(self, fault: Fault | None, counts: bool) -> None:
         breaker, permit, self._permit = self._breaker, self._permit, None
