@@ -17,6 +17,7 @@ import pytest
 
 import fuseboard
 from fuseboard import conventions, errors
+from fuseboard.calls import packets
 from fuseboard.calls.wrapping import ToolOptions
 from fuseboard.classification import judge_exception, judge_result
 from fuseboard.classification.http import judge_status
@@ -174,6 +175,35 @@ def test_every_option_of_a_session_is_documented_with_its_default() -> None:
     for cls in (fuseboard.Progress, fuseboard.Spent):
         fields = getattr(cls, "_fields", None) or [f.name for f in dataclasses.fields(cls)]
         assert all(re.search(rf"\b{field}\b", page) for field in fields)
+
+
+@pytest.mark.parametrize(
+    ("cls", "left_out"),
+    [(fuseboard.Feedback, {"on"}), (fuseboard.Poll, set())],
+    ids=["Feedback", "Poll"],
+)
+def test_settings_that_need_a_function_are_documented(cls: type, left_out: set[str]) -> None:
+    found = documented(POLICIES, f"setting of `{cls.__name__}`")
+    wanted = defaults_of(cls)
+    assert found.keys() == wanted.keys()
+    for name in wanted.keys() - left_out:
+        assert found[name] == wanted[name]
+
+
+def test_every_field_of_a_mistake_is_documented() -> None:
+    found = {row[0].strip("`") for row in table(POLICIES, "field of `Mistake`")}
+    assert found == {field.name for field in dataclasses.fields(fuseboard.Mistake)}
+
+
+def test_every_key_and_code_of_an_error_packet_is_documented() -> None:
+    page = section(POLICIES, "## Error packet")
+    found = [row[0].strip("`") for row in table(page, "key")]
+    assert found == list(fuseboard.ErrorPacket.__annotations__)
+    rows = {row[0].strip("`"): row for row in table(page, "class")}
+    assert list(rows) == [str(error_class) for error_class in fuseboard.ErrorClass]
+    codes = {code for row in rows.values() for code in re.findall(r"`(\w+)`", row[1])}
+    words = [*packets._BY_CLASS.values(), *packets._BY_STATUS.values()]
+    assert codes == {each.code for each in [*words, *packets._BY_CLASSIFIER.values()]}
 
 
 def test_every_setting_of_a_fallback_is_documented() -> None:

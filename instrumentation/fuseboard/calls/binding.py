@@ -103,3 +103,31 @@ def misfits(
     if len(args) > len(by_place) and inspect.Parameter.VAR_POSITIONAL not in kinds:
         found.append(Problem("", "there are too many arguments"))
     return tuple(found[:_MAX_MISFITS])
+
+
+def spread(
+    function: Callable[..., Any], args: tuple[Any, ...], arguments: Mapping[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Return positional and keyword arguments for arguments by name: the reverse of binding.
+
+    Args:
+        function: What will be called.
+        args: The positional arguments of the call before, whose ``self`` is kept.
+        arguments: The arguments by name; those of ``*args`` as a list under its name.
+    """
+    left, placed = dict(arguments), list[Any]()
+    signature = signature_of(function)
+    parameters = list(signature.parameters.values()) if signature else []
+    if parameters and args and has_receiver(function, (parameters[0].name,)):
+        placed.append(args[0])
+        del parameters[0]
+    has_rest = any(p.kind is p.VAR_POSITIONAL and left.get(p.name) for p in parameters)
+    for parameter in parameters:
+        is_placed = parameter.kind is parameter.POSITIONAL_ONLY or (
+            has_rest and parameter.kind is parameter.POSITIONAL_OR_KEYWORD
+        )
+        if parameter.kind is parameter.VAR_POSITIONAL and has_rest:
+            placed.extend(left.pop(parameter.name))
+        elif is_placed and parameter.name in left:
+            placed.append(left.pop(parameter.name))
+    return tuple(placed), left

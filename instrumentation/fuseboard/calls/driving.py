@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from sys import exception
+from types import ModuleType
 from typing import Any, Final
 
 from fuseboard.calls.bare import UNFINISHED
@@ -162,8 +163,16 @@ def _follow(run: GuardedRun, value: Any) -> Any:
     return follow(run, value)
 
 
+def _correcting() -> ModuleType:
+    from fuseboard.calls import correcting  # few tools have it
+
+    return correcting
+
+
 def wait(run: GuardedRun) -> bool:
-    """Wait before the next attempt; return False if there is none."""
+    """Wait before the next attempt, or have it corrected; return False if there is none."""
+    if run.wants_correction and _correcting().correct(run):
+        return True
     delay = run.delay
     if delay is None:
         return False
@@ -179,7 +188,9 @@ def wait(run: GuardedRun) -> bool:
 
 
 async def async_wait(run: GuardedRun) -> bool:
-    """Suspend before the next attempt; return False if there is none."""
+    """Suspend before the next attempt, or have it corrected; return False if there is none."""
+    if run.wants_correction and await _correcting().async_correct(run):
+        return True
     delay = run.delay
     if delay is None:
         return False
@@ -206,6 +217,11 @@ async def await_limited(run: GuardedRun, awaitable: Any) -> Any:
 
 
 def _run_sync(run: GuardedRun, function: Callable[..., Any]) -> Any:
+    value, poll = _run_limited(run, function), run.policy.poll
+    return value if poll is None else _polling().await_result(run, poll, value)
+
+
+def _run_limited(run: GuardedRun, function: Callable[..., Any]) -> Any:
     limit = run.time_limit
     if limit is None:
         return function(*run.args, **run.kwargs)
@@ -216,4 +232,12 @@ def _run_sync(run: GuardedRun, function: Callable[..., Any]) -> Any:
 
 
 async def _run_async(run: GuardedRun, function: Callable[..., Any]) -> Any:
-    return await await_limited(run, function(*run.args, **run.kwargs))
+    value = await await_limited(run, function(*run.args, **run.kwargs))
+    poll = run.policy.poll
+    return value if poll is None else await _polling().async_await_result(run, poll, value)
+
+
+def _polling() -> ModuleType:
+    from fuseboard.calls import polling  # few tools have it
+
+    return polling

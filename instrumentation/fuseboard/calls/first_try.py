@@ -47,10 +47,11 @@ class FirstTry:
         self._non_empty = validation is not None and validation.non_empty
         # The policy makes these checks, each once for each answer.
         self._has_checks = validation is not None and bool(validation.checks)
-        # Limits may make a call wait; keys and breakers that depend on the arguments need those
-        # first.
+        # Limits and jobs make a call wait; keys, and breakers that depend on the arguments, need
+        # those first.
         self._is_possible = not (
             policy.limit is not None
+            or policy.poll is not None
             or policy.idempotency_key is not None
             or tool.looks_at_arguments
             or (policy.breaker is not None and policy.breaker.key is not None)

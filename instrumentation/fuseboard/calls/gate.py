@@ -201,10 +201,14 @@ class Gate:
             left.append(scope.deadline.left())
         return min(left, default=None)
 
-    def set_time_limit(self) -> None:
-        """Begin the time of an attempt, or of the next item of a stream."""
+    def set_time_limit(self, own: float | None = None) -> None:
+        """Begin the time of an attempt, or of the next item of a stream.
+
+        Args:
+            own: Seconds that it may take by itself; default the policy's timeout.
+        """
         policy, deadline = self._policy, self._deadline
-        self.time_limit, self._cut_by = policy.timeout, None
+        self.time_limit, self._cut_by = policy.timeout if own is None else own, None
         if policy.budget is not None:
             self._shorten(policy.budget - self._elapsed(), Layer.BUDGET)
         if deadline is not None:

@@ -12,9 +12,12 @@ A driver (:mod:`fuseboard.calls.driving`, :mod:`fuseboard.calls.streams`) goes r
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from fuseboard import guard
+from fuseboard.calls.binding import spread
+from fuseboard.calls.current import key_of
 from fuseboard.calls.gate import Gate, Refusal
 from fuseboard.calls.judging import action_of, answer_to, cut_by, judge_raised, layer_of
 from fuseboard.calls.recording import (
@@ -31,6 +34,7 @@ from fuseboard.calls.substitutes import Stale, substitutes, switches_at_once
 from fuseboard.classification import EMPTY, ResultFinding
 from fuseboard.conventions import (
     Confidence,
+    Effects,
     Layer,
     Outcome,
     RetryEnd,
@@ -41,7 +45,7 @@ from fuseboard.errors import (
 )
 from fuseboard.policy.admission import Admission
 from fuseboard.policy.breaker import Permit
-from fuseboard.policy.config import Fallback, Policy
+from fuseboard.policy.config import Fallback, Feedback, Policy
 from fuseboard.policy.limiter import Place
 from fuseboard.policy.retry import GiveUp, Wait, plan_retry
 from fuseboard.record import AttemptRecord, CallRecord, Fault, Verdict
@@ -60,27 +64,33 @@ class GuardedRun:
     Attributes:
         call: Its record.
         delay: Seconds to wait before the next attempt; None if there is none.
+        has_ticket: Whether the running attempt has submitted a job.
+        wants_correction: Whether the next attempt needs other arguments.
     """
 
     __slots__ = (
         "_admission",
         "_ambient",
         "_attempt",
+        "_corrections",
         "_error",
         "_fault",
         "_gate",
         "_gave_up",
         "_is_retry_spent",
         "_layer",
+        "_may_ask",
         "_strategy",
         "_value",
         "args",
         "call",
         "delay",
+        "has_ticket",
         "kwargs",
         "policy",
         "stale",
         "tool",
+        "wants_correction",
     )
 
     def __init__(
@@ -133,6 +143,9 @@ class GuardedRun:
             uses_threads=uses_threads,
         )
         self._attempt = attempt
+        self.has_ticket = self.wants_correction = False
+        self._may_ask = policy.feedback is not None
+        self._corrections = 0
         self._fault: Fault | None = None
         self._error: BaseException | None = None
         self._value: Any = None
@@ -163,6 +176,7 @@ class GuardedRun:
             self._refuse(refusal)
         if refusal is not None or self._gate.queued is not None:
             return False
+        self.has_ticket = False
         self._attempt = open_attempt(self.call, delay)
         return True
 
@@ -178,6 +192,11 @@ class GuardedRun:
     def overrun(self) -> FuseboardError:
         """Return the error for an attempt that took longer than its limit."""
         return self._gate.overrun()
+
+    def bound(self, seconds: float) -> float:
+        """Return how much of so many seconds the call's and the session's time leave."""
+        self._gate.set_time_limit(seconds)
+        return self._gate.time_limit or 0.0
 
     def leave_behind(self) -> Callable[[], None] | None:
         """Leave the attempt's place at the limit to a thread that did not end in time."""
@@ -200,6 +219,10 @@ class GuardedRun:
             self._close_attempt(now, None, cut_by(judged, error))
             self._end(judged, now=now)
             return True
+        if self.has_ticket:
+            # The job is under way: to submit it again would be its effect twice.
+            verdict = replace(judged.verdict, retryable=False, ambiguous=True)
+            judged = replace(judged, verdict=verdict)
         self._take_fault(judged, now)
         # What is no Exception (SystemExit, say) means more than this call: it passes at once.
         if is_last or not issubclass(type(error), Exception):
@@ -224,6 +247,7 @@ class GuardedRun:
             InvalidResultError: The call has ended because validation refuses the value.
         """
         now = RUNTIME.clock.monotonic()
+        self.has_ticket = False  # a job that has given its answer is done
         finding = self.inspect(value)
         if finding is None or finding.partial_failures is not None:
             self._close_attempt(now, None)
@@ -239,6 +263,37 @@ class GuardedRun:
     def waited(self, seconds: float) -> None:
         """Note a wait between attempts, seconds."""
         self.call.backoff_seconds += seconds
+
+    @property
+    def error(self) -> BaseException | None:
+        """What the last attempt raised, or what refuses its answer."""
+        return self._error
+
+    @property
+    def budget_left(self) -> float | None:
+        """Seconds that the call's budget leaves, or None."""
+        budget = self.policy.budget
+        return None if budget is None else max(0.0, budget - self._elapsed())
+
+    def corrected(self, arguments: Mapping[str, Any], took: float) -> None:
+        """Go on with other arguments, which took so many seconds."""
+        self.wants_correction = False
+        self._corrections += 1
+        self._strategy = RetryStrategy.FEEDBACK
+        self.delay = took
+        self.args, self.kwargs = spread(self.tool.target, self.args, arguments)
+        # Another request: a server that has seen the first must not take this one for it.
+        if self.policy.idempotency_key is not None:
+            self._make_key(self.policy.idempotency_key)
+        else:
+            base = key_of(self.call).removesuffix(f":c{self._corrections - 1}")
+            self.call.idempotency_key = f"{base}:c{self._corrections}"
+
+    def uncorrected(self) -> None:
+        """Go on without corrections: nobody knew a better request."""
+        self.wants_correction = self._may_ask = False
+        if self._fault is not None:
+            self._plan(self._fault.verdict)
 
     def interrupted(self, error: BaseException, layer: Layer = Layer.RETRY) -> None:
         """End a call that was cancelled before an attempt, in a wait of ``layer``."""
@@ -417,8 +472,14 @@ class GuardedRun:
         if switches_at_once(self.policy, verdict) and self._can_fall_back():
             self.delay, self._strategy = None, RetryStrategy.SWITCH
             return
+        if self._may_ask and self._may_correct(self.policy.feedback, verdict):
+            self.delay, self.wants_correction = 0.0, True
+            return
         made = len(self.call.attempts)
-        plan = plan_retry(self.policy, verdict, made, self._elapsed(), RUNTIME.uniform)
+        retried = made - self._corrections  # which come on top of the retries
+        plan: Wait | GiveUp = GiveUp.NO_RETRY
+        if not self.has_ticket:
+            plan = plan_retry(self.policy, verdict, retried, self._elapsed(), RUNTIME.uniform)
         self.delay = None
         if isinstance(plan, Wait) and not self._gate.may_retry_after(plan.seconds):
             plan = GiveUp.BUDGET
@@ -435,6 +496,17 @@ class GuardedRun:
         self._layer = _GIVEN_UP_BY.get(plan)
         if plan is GiveUp.BUDGET:
             self._note("budget", "exhausted")
+
+    def _may_correct(self, feedback: Feedback | None, verdict: Verdict) -> bool:
+        if feedback is None or self._corrections >= feedback.corrections:
+            return False
+        if verdict.error_class not in feedback.on:
+            return False
+        # A key does not help: other arguments are another request, which would act once more.
+        if verdict.ambiguous and self.policy.effects is Effects.UNSAFE:
+            return False
+        is_over = self.budget_left == 0.0 or self._admission.seconds_closed() > 0
+        return not is_over and self._gate.may_retry_after(0.0)
 
     def _note(self, layer: str, action: str) -> None:
         self.call.note(layer, action)

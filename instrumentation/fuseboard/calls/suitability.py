@@ -22,6 +22,29 @@ def check_stream(name: str, policy: Policy) -> None:
             f"Policy(validation=...) for {name!r}: of a stream only non_empty can be checked, "
             "since its items are delivered before its end; check them in the tool"
         )
+    if policy.poll is not None:
+        raise ConfigurationError(
+            f"Policy(poll=...) for {name!r}: a stream has no ticket to ask with; submit the job in "
+            "a function"
+        )
+
+
+def check_sync(name: str, policy: Policy) -> None:
+    """Refuse functions that would have to be awaited, for a tool that can't.
+
+    Raises:
+        ConfigurationError: If the policy has one.
+    """
+    feedback, poll = policy.feedback, policy.poll
+    if feedback is not None and is_async(feedback.repair):
+        raise ConfigurationError(
+            f"Feedback(repair={feedback.repair!r}) for {name!r}: an async repair needs an async "
+            "tool"
+        )
+    if poll is not None and is_async(poll.check):
+        raise ConfigurationError(
+            f"Poll(check={poll.check!r}) for {name!r}: an async check needs an async tool"
+        )
 
 
 def is_async(function: Callable[..., Any] | None) -> bool:

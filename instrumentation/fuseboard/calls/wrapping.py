@@ -23,7 +23,7 @@ from fuseboard.calls.driving import guard_async, guard_sync
 from fuseboard.calls.packets import ErrorPacket, answer_in_packets
 from fuseboard.calls.registration import Resolver, Tool
 from fuseboard.calls.streams import stream_async, stream_sync
-from fuseboard.calls.suitability import check_stream
+from fuseboard.calls.suitability import check_stream, check_sync
 from fuseboard.calls.switching import SWITCHES
 from fuseboard.errors import ConfigurationError
 from fuseboard.policy.config import Cache, Policy
@@ -237,6 +237,7 @@ def _check_no_cache(known: Tool, policy: Policy | None) -> None:
 
 
 def _check_sync(known: Tool, policy: Policy | None) -> None:
+    check_sync(known.info.name, policy or Policy())
     for fallback in policy.fallbacks if policy else ():
         function = fallback.function
         if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):

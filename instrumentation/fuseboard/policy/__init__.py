@@ -1,4 +1,4 @@
-"""What guards a call: retry, breaker, limit, timeout, budget, cache, fallback, validation.
+"""What guards a call: retry, breaker, limit, timeout, cache, fallback, validation, feedback, poll.
 
 A policy decides and reports events into the call's record; it knows no OpenTelemetry.
 """
@@ -8,8 +8,12 @@ from fuseboard.policy.config import (
     Budget,
     Cache,
     Fallback,
+    Feedback,
     Limit,
+    Mistake,
+    Pending,
     Policy,
+    Poll,
     Repeats,
     Retry,
     Validation,
@@ -20,8 +24,12 @@ __all__ = [
     "Budget",
     "Cache",
     "Fallback",
+    "Feedback",
     "Limit",
+    "Mistake",
+    "Pending",
     "Policy",
+    "Poll",
     "Repeats",
     "Retry",
     "Validation",

@@ -13,7 +13,9 @@ from fuseboard.policy.config.breaker import Breaker
 from fuseboard.policy.config.cache import Cache
 from fuseboard.policy.config.checks import check_choices, check_positive, set_enum
 from fuseboard.policy.config.fallback import Fallback
+from fuseboard.policy.config.feedback import Feedback
 from fuseboard.policy.config.limit import Limit
+from fuseboard.policy.config.poll import Poll
 from fuseboard.policy.config.retry import Retry
 from fuseboard.policy.config.validation import Validation
 
@@ -24,6 +26,8 @@ _PARTS: Final = {
     "limit": Limit,
     "cache": Cache,
     "validation": Validation,
+    "feedback": Feedback,
+    "poll": Poll,
 }
 
 
@@ -50,6 +54,8 @@ class Policy:
             (an answer that ``Validation(non_empty=True)`` refuses).
         cache: For how long an answer is served again.
         validation: What an answer must satisfy.
+        feedback: Who corrects the arguments of a request that can only fail again.
+        poll: How to wait for the result, where the tool only submits a job.
         effects: ``none`` (only reads), ``idempotent`` (running twice equals running once) or
             ``unsafe``. After a fault that leaves open whether the tool took effect, an unsafe
             tool is not tried again.
@@ -69,6 +75,8 @@ class Policy:
     switch_on: Collection[Literal["rate_limited", "empty"]] = ()
     cache: Cache | None = None
     validation: Validation | None = None
+    feedback: Feedback | None = None
+    poll: Poll | None = None
     effects: Effects | Literal["none", "idempotent", "unsafe"] = Effects.UNSAFE
     idempotency_key: Callable[[Mapping[str, object]], str] | None = None
 
