@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import threading
 from collections.abc import Iterable, Mapping
@@ -14,6 +15,12 @@ from fuseboard.conventions import HEARTBEAT_INTERVAL_SECONDS, METRICS_PORT
 from fuseboard.errors import ConfigurationError
 from fuseboard.forking import after_fork_in_child
 from fuseboard.runtime import RUNTIME, NullTelemetry
+from fuseboard.workers import (
+    finish_with_the_worker,
+    forget_this_worker,
+    shares_metrics,
+    warn_of_unseen_worker,
+)
 
 if TYPE_CHECKING:
     from wsgiref.simple_server import WSGIServer
@@ -23,6 +30,8 @@ if TYPE_CHECKING:
 
     from fuseboard.telemetry.assembly import Assembly
     from fuseboard.telemetry.settings import Settings
+
+logger = logging.getLogger("fuseboard")
 
 DEFAULT_TIMEOUT: Final = 5.0
 
@@ -173,19 +182,32 @@ def _start(settings: Settings) -> None:
     port = settings.metrics_port
     # What may fail comes first, so that a failed init leaves nothing behind.
     if port is not None:
-        _serve(f"init: metrics_port={port}", port, "127.0.0.1", assembly.registry)
+        _serve_unless_shared(port, assembly.exposed())
     try:
         assembly.start()
     except BaseException:
         _close_servers()
         raise
     assembly.sink.when_alive = warn_of_unknown_tools
+    assembly.when_forked = _begin_in_fork
     _STATE.assembly = assembly
     _STATE.is_stopped = False
     _STATE.is_disabled = False
     if not _STATE.is_exit_installed:
         _STATE.is_exit_installed = True
         process_exit.install(_shutdown_at_exit, settings.shutdown_timeout)
+        finish_with_the_worker(_shutdown_at_exit)
+
+
+def _begin_in_fork() -> None:
+    """Take over in a forked worker that called its first tool."""
+    # The parent's socket, on which nobody in here answers.
+    served, _STATE.servers = _STATE.servers, {}
+    for server in served.values():
+        server.socket.close()
+    if served:
+        warn_of_unseen_worker()
+    finish_with_the_worker(_shutdown_at_exit)
 
 
 def _close_servers() -> None:
@@ -205,6 +227,7 @@ def _shutdown_at_exit() -> None:
             # whole takes no longer than was asked for.
             whole = assembly.settings.shutdown_timeout
             _stop(0.8 * whole, f"the {0.8 * whole:g} s that shutdown_timeout={whole:g} leaves it")
+            forget_this_worker()
 
 
 def _legal_timeout(function: str, timeout: float) -> float:
@@ -300,6 +323,16 @@ def _serve(where: str, port: int, host: str, registry: CollectorRegistry) -> int
     bound = int(server.server_port)
     _STATE.servers[host, bound] = server
     return bound
+
+
+def _serve_unless_shared(port: int, registry: CollectorRegistry) -> None:
+    """Serve the metrics; where workers share them, the first worker serves for all."""
+    try:
+        _serve(f"init: metrics_port={port}", port, "127.0.0.1", registry)
+    except ConfigurationError as fault:
+        if not shares_metrics():
+            raise
+        logger.info("%s; it is taken for another worker that serves the metrics of all", fault)
 
 
 def _registry(function: str) -> CollectorRegistry:

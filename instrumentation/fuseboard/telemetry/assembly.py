@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import logging
 import os
-import sys
 import threading
 import uuid
 import weakref
+from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 
@@ -17,6 +17,7 @@ from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import Tracer as SdkTracer
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
+from prometheus_client import CollectorRegistry
 
 from fuseboard import conventions as c
 from fuseboard.runtime import Runtime
@@ -32,7 +33,8 @@ from fuseboard.telemetry.processor import PipelineProcessor
 from fuseboard.telemetry.redaction import name, redact
 from fuseboard.telemetry.sending import HttpSender
 from fuseboard.telemetry.settings import Settings
-from fuseboard.telemetry.shared_cells import is_shared, shared_registry
+from fuseboard.telemetry.shared_cells import is_shared
+from fuseboard.telemetry.shared_gauges import WorkersCollector
 from fuseboard.telemetry.sink import LoggingTelemetry, OtelTelemetry
 from fuseboard.telemetry.spans import SpanWriter
 from fuseboard.telemetry.tool_span import OwnProvider, ToolSpanSource
@@ -40,11 +42,14 @@ from fuseboard.telemetry.tool_span import OwnProvider, ToolSpanSource
 if TYPE_CHECKING:
     from opentelemetry.trace import Tracer
     from opentelemetry.trace import TracerProvider as AnyTracerProvider
-    from prometheus_client import CollectorRegistry
 
 logger = logging.getLogger("fuseboard")
 
 _own_providers: weakref.WeakSet[TracerProvider] = weakref.WeakSet()
+
+
+def _nothing() -> None:
+    pass
 
 
 def package_version() -> str:
@@ -63,10 +68,12 @@ class Assembly:
         registry: Where its metrics are.
         sink: What calls report to.
         pipeline: The export, or None where a foreign provider does all of it.
+        when_forked: Called by the first call in a forked child.
     """
 
     def __init__(self, settings: Settings, runtime: Runtime) -> None:
         self.settings = settings
+        self.when_forked: Callable[[], None] = _nothing
         self.registry = settings.registry or prometheus_client.REGISTRY
         self._runtime = runtime
         self._version = package_version()
@@ -210,7 +217,11 @@ class Assembly:
 
     def exposed(self) -> CollectorRegistry:
         """Return the registry to show: over all worker processes, where they share values."""
-        return shared_registry() if is_shared() else self.registry
+        if not is_shared():
+            return self.registry
+        registry = CollectorRegistry()
+        registry.register(WorkersCollector(self._metrics.publish))
+        return registry
 
     def flush(self, timeout: float) -> bool:
         """Send what is recorded so far; return whether the collector confirmed all of it."""
@@ -270,15 +281,7 @@ class Assembly:
         self.sink.after_fork()
         if self.pipeline is not None:
             self.pipeline.after_fork()
-        self.sink.when_alive = self._finish_with_multiprocessing
-
-    def _finish_with_multiprocessing(self) -> None:
-        """Let a multiprocessing child, which skips ``atexit``, shut down when it ends."""
-        util = sys.modules.get("multiprocessing.util")
-        if util is not None:
-            util.Finalize(
-                None, self.shutdown, args=(self.settings.shutdown_timeout,), exitpriority=0
-            )
+        self.sink.when_alive = self.when_forked
 
 
 def _foreign_provider(given: AnyTracerProvider | None) -> AnyTracerProvider | None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Final
 
+from prometheus_client import Gauge
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
@@ -29,6 +31,7 @@ from fuseboard.telemetry.in_flight import InFlight
 from fuseboard.telemetry.labels import MAX_REGIONS, MAX_TOOLS, BoundedLabel
 from fuseboard.telemetry.losses import Losses
 from fuseboard.telemetry.shared_cells import SharedCell, SharedFamilies, is_shared
+from fuseboard.telemetry.shared_gauges import CountedCalls, Mirror
 
 SECONDS_BETWEEN_EXEMPLARS: Final = 1.0
 SLOW_SECONDS: Final = 1.0
@@ -104,14 +107,17 @@ class Metrics(Collector):
         self._cells: dict[tuple[str, str], AnyCell] = {}
         self._by_call: dict[tuple[str, str | None], AnyCell] = {}
         self._shared = SharedFamilies() if is_shared() else None
+        self._mirror = Mirror() if is_shared() else None
+        if self._mirror is not None:
+            self.in_flight.calls = CountedCalls(partial(self._running, self._mirror))
 
     def after_fork(self) -> None:
         """Start at zero with fresh locks: a forked child is a process of its own."""
         for label in self._labels():
             label.after_fork()
         known = list(self._cells)
-        self._reset()
         self.in_flight.after_fork()
+        self._reset()
         self.breakers.after_fork()
         for tool, region in known:
             self._make(tool, region)
@@ -133,8 +139,9 @@ class Metrics(Collector):
         return cell
 
     def _new_cell(self, tool: str, region: str) -> AnyCell:
-        if self._shared is None:
+        if self._shared is None or self._mirror is None:
             return Cell(tool, region)
+        self._mirror.running(tool, region)  # from 0
         return SharedCell(self._shared, tool, region)
 
     def _of(self, call: CallRecord) -> AnyCell:
@@ -212,17 +219,32 @@ class Metrics(Collector):
         cell.exemplar_due = ended + SECONDS_BETWEEN_EXEMPLARS
         cell.exemplify(seconds, trace_id, call.started_unix_ns / 1e9 + seconds)
 
+    def _running(self, mirror: Mirror, call: CallRecord) -> Gauge:
+        return mirror.running(
+            self.tools.peek(call.tool.name), self.regions.peek(call.region or self._own_region)
+        )
+
     def breaker_created(self, status: BreakerStatus) -> None:
         """Make a breaker's series exist."""
         self.breakers.created(status)
+        if self._mirror is not None:
+            self._mirror.show(self.breakers.collect())
 
     def breaker_changed(self, transition: BreakerTransition) -> None:
         """Count a transition and the time spent in the state that ended."""
         self.breakers.changed(transition)
+        if self._mirror is not None:
+            self._mirror.show(self.breakers.collect())
 
     def overflow(self) -> dict[str, int]:
         """Return how often each label's value was folded into ``_other``."""
         return {label.label: label.folded for label in self._labels()}
+
+    def publish(self) -> None:
+        """Bring what this process shares with other workers up to date, if it shares anything."""
+        if self._mirror is not None:
+            _, ages = self._in_flight_families()  # the calls are counted as they begin and end
+            self._mirror.show((ages, *self.breakers.collect(), *self._process_families()))
 
     # --- Collector -------------------------------------------------------------------------
     def describe(self) -> Iterable[Metric]:

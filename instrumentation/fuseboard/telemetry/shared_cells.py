@@ -10,8 +10,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from prometheus_client import CollectorRegistry, Counter, Histogram, values
-from prometheus_client.multiprocess import MultiProcessCollector
+from prometheus_client import Counter, Histogram, values
 
 from fuseboard import conventions as c
 from fuseboard.telemetry.cells import plain_labels
@@ -27,13 +26,6 @@ from fuseboard.telemetry.families import (
 def is_shared() -> bool:
     """Tell whether prometheus_client, as it was imported, shares its values over processes."""
     return bool(getattr(values.ValueClass, "_multiprocess", False))
-
-
-def shared_registry() -> CollectorRegistry:
-    """Return a registry that adds up the values of all processes, for one scrape."""
-    registry = CollectorRegistry()
-    MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
-    return registry
 
 
 class SharedFamilies:

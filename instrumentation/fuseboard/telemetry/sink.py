@@ -289,6 +289,7 @@ class OtelTelemetry:
     def beat(self) -> None:
         """Send one heartbeat."""
         try:
+            self.metrics.publish()
             attributes = heartbeat_attributes(
                 self._breaker_statuses(),
                 self.metrics.in_flight.older_than(LONG_CALL_SECONDS, MAX_LISTED),
