@@ -74,10 +74,10 @@ class MemoryLevel:
             return entry
 
     def put(self, key: str, entry: Entry) -> None:
-        """Keep an entry, unless a younger one is there."""
+        """Keep an entry, unless one is there that stays fresh for longer."""
         with self._lock:
             known = self._entries.get(key)
-            if known is not None and known.born > entry.born:
+            if known is not None and known.fresh_until > entry.fresh_until:
                 return
             self._entries[key] = entry
             self._entries.move_to_end(key)
