@@ -18,8 +18,16 @@ from fuseboard.adapters.installing import Installation, Replacement, Target
 from fuseboard.adapters.invocation import RUNNING, Invocation
 from fuseboard.adapters.packages import Package, require
 from fuseboard.adapters.repeating import RepeatedCall
-from fuseboard.adapters.running import FrameworkCalls, Policies, checked, is_own_tool
+from fuseboard.adapters.running import (
+    FrameworkCalls,
+    OnError,
+    Policies,
+    checked,
+    is_own_tool,
+    words_of,
+)
 from fuseboard.calls.judging import JudgedEnd
+from fuseboard.calls.packets import ErrorPacket
 from fuseboard.classification import ResultFinding
 from fuseboard.classification.inspecting import names_of
 from fuseboard.classification.verdicts import (
@@ -34,7 +42,19 @@ from fuseboard.record import Fault, Verdict
 PACKAGE: Final = Package("crewai", extra="crewai", oldest="1.15", below="2")
 
 _OWNER: Final = "instrument_crewai"
-_CALLS: Final = FrameworkCalls(_OWNER)
+
+
+def _answer(invocation: Invocation, packet: ErrorPacket) -> Any:  # noqa: ARG001 - as it is called
+    try:
+        from crewai.tools.tool_failure import ToolFailure
+    except ImportError:  # came after 1.15.0
+        return words_of(packet)
+    return ToolFailure(
+        message=words_of(packet), code=packet["error_code"], retryable=packet["recoverable"]
+    )
+
+
+_CALLS: Final = FrameworkCalls(_OWNER, _answer)
 _INSTALLATION: Final = Installation(_OWNER)
 # Each release has some of them; they only know calls' ids, agents and names that no tool has.
 _EXECUTORS: Final = (
@@ -69,21 +89,23 @@ class _Use:
 _USE: Final[ContextVar[_Use | None]] = ContextVar("fuseboard_crewai_use", default=None)
 
 
-def instrument_crewai(policy: Policies = None) -> None:
+def instrument_crewai(policy: Policies = None, *, on_error: OnError = "raise") -> None:
     """Record every tool call that CrewAI makes, and guard it by policy.
 
     A second call changes the policies and wraps nothing again.
 
     Args:
         policy: One policy for all tools, or a mapping of tools' names to policies.
+        on_error: ``raise`` (the default), or ``packet``: answer a fault with an
+            :class:`fuseboard.ErrorPacket`, as a ``ToolFailure`` where CrewAI has it.
 
     Raises:
-        ConfigurationError: If crewai is missing or too old, or the policy is wrong.
+        ConfigurationError: If crewai is missing or too old, or an argument is wrong.
 
     Since 0.1.
     """
     require(_OWNER, PACKAGE)
-    _CALLS.configure(policy)
+    _CALLS.configure(policy, on_error)
     _INSTALLATION.install(_targets())
 
 
@@ -304,7 +326,8 @@ def _work(tool: Any, invocation: Invocation, act: Callable[[], Any], use: _Use |
     try:
         if _records_itself(tool):
             with _CALLS.offer(invocation):
-                return act()
+                value = act()
+            return _CALLS.in_form(invocation, value)
         run = _CALLS.run if use is None else _repeated(use, invocation).run
         return run(invocation, lambda: checked(act(), _finding))
     finally:
@@ -321,7 +344,8 @@ async def _work_async(
     try:
         if _records_itself(tool):
             with _CALLS.offer(invocation):
-                return await act()
+                value = await act()
+            return _CALLS.in_form(invocation, value)
         run = _CALLS.run_async if use is None else _repeated(use, invocation).run_async
         return await run(invocation, proceed)
     finally:

@@ -16,8 +16,15 @@ from typing import Any, Final
 from fuseboard.adapters.installing import Installation, Replacement, Target
 from fuseboard.adapters.invocation import Invocation
 from fuseboard.adapters.packages import Package, require
-from fuseboard.adapters.running import FrameworkCalls, Policies, is_own_tool
+from fuseboard.adapters.running import (
+    FrameworkCalls,
+    OnError,
+    Policies,
+    is_own_tool,
+    words_of,
+)
 from fuseboard.calls.judging import JudgedEnd
+from fuseboard.calls.packets import ErrorPacket
 from fuseboard.classification import BINDING
 from fuseboard.conventions import Outcome
 from fuseboard.record import Fault
@@ -25,7 +32,17 @@ from fuseboard.record import Fault
 PACKAGE: Final = Package("google-adk", extra="google-adk", oldest="2.6", below="3")
 
 _OWNER: Final = "instrument_google_adk"
-_CALLS: Final = FrameworkCalls(_OWNER)
+
+
+def _answer(invocation: Invocation, packet: ErrorPacket) -> Any:  # noqa: ARG001 - as it is called
+    return {
+        "error": words_of(packet),
+        "error_code": packet["error_code"],
+        "recoverable": packet["recoverable"],
+    }
+
+
+_CALLS: Final = FrameworkCalls(_OWNER, _answer)
 _INSTALLATION: Final = Installation(_OWNER)
 _ANSWER: Final = "set_model_response"
 _REJECTED: Final = "This tool call is rejected."
@@ -41,21 +58,23 @@ _WITHIN: Final[ContextVar[tuple[int, Any] | None]] = ContextVar(
 )
 
 
-def instrument_google_adk(policy: Policies = None) -> None:
+def instrument_google_adk(policy: Policies = None, *, on_error: OnError = "raise") -> None:
     """Record every tool call that Google ADK makes, and guard it by policy.
 
     A second call changes the policies and wraps nothing again.
 
     Args:
         policy: One policy for all tools, or a mapping of tools' names to policies.
+        on_error: ``raise`` (the default), or ``packet``: answer a fault with an
+            :class:`fuseboard.ErrorPacket`, as a response with ``error``.
 
     Raises:
-        ConfigurationError: If google-adk is missing or too old, or the policy is wrong.
+        ConfigurationError: If google-adk is missing or too old, or an argument is wrong.
 
     Since 0.1.
     """
     require(_OWNER, PACKAGE)
-    _CALLS.configure(policy)
+    _CALLS.configure(policy, on_error)
     base = "google.adk.tools.base_tool"
     _INSTALLATION.install([Target(base, "BaseTool.__init__", _make), *_checks()])
     _meet_all(import_module(base).BaseTool)
@@ -145,7 +164,7 @@ async def _run(original: Any, tool: Any, *, args: dict[str, Any], tool_context: 
                 response = await original(tool, args=args, tool_context=tool_context)
                 if not invocation.is_claimed:
                     _note_refusal(invocation, tool, response, tool_context)
-                return response
+                return _CALLS.in_form(invocation, response)
         return await _CALLS.run_async(invocation, proceed)
     finally:
         _WITHIN.reset(token)

@@ -13,9 +13,18 @@ from typing import Any, Final
 from fuseboard.adapters.installing import Installation, Target
 from fuseboard.adapters.invocation import RUNNING, Invocation
 from fuseboard.adapters.packages import Package, require
-from fuseboard.adapters.running import FrameworkCalls, Policies, checked, is_own_tool, misfit
+from fuseboard.adapters.running import (
+    FrameworkCalls,
+    OnError,
+    Policies,
+    checked,
+    is_own_tool,
+    misfit,
+    words_of,
+)
 from fuseboard.calls.binding import make_binder
 from fuseboard.calls.judging import JudgedEnd
+from fuseboard.calls.packets import ErrorPacket
 from fuseboard.classification import ResultFinding, judge_exception, judge_result
 from fuseboard.classification.verdicts import semantic_fault
 from fuseboard.conventions import Outcome
@@ -25,7 +34,21 @@ from fuseboard.runtime import RUNTIME
 PACKAGE: Final = Package("llama-index-core", extra="llama-index", oldest="0.14.8", below="0.15")
 
 _OWNER: Final = "instrument_llama_index"
-_CALLS: Final = FrameworkCalls(_OWNER)
+
+
+def _answer(invocation: Invocation, packet: ErrorPacket) -> Any:
+    from llama_index.core.tools import ToolOutput
+
+    return ToolOutput(
+        content=words_of(packet),
+        tool_name=invocation.tool,
+        raw_input={"args": (), "kwargs": invocation.arguments},
+        raw_output=packet,
+        is_error=True,
+    )
+
+
+_CALLS: Final = FrameworkCalls(_OWNER, _answer)
 _INSTALLATION: Final = Installation(_OWNER)
 _RETURNED_ERROR: Final = semantic_fault("tool_output_error")
 _AGENTS: Final = (
@@ -36,21 +59,23 @@ _AGENTS: Final = (
 _WITHIN: Final[ContextVar[Any]] = ContextVar("fuseboard_llama_index_tool", default=None)
 
 
-def instrument_llama_index(policy: Policies = None) -> None:
+def instrument_llama_index(policy: Policies = None, *, on_error: OnError = "raise") -> None:
     """Record every tool call that LlamaIndex makes, and guard it by policy.
 
     A second call changes the policies and wraps nothing again.
 
     Args:
         policy: One policy for all tools, or a mapping of tools' names to policies.
+        on_error: ``raise`` (the default), or ``packet``: answer a fault with an
+            :class:`fuseboard.ErrorPacket`, as a ``ToolOutput`` with ``is_error``.
 
     Raises:
-        ConfigurationError: If llama-index-core is missing or too old, or the policy is wrong.
+        ConfigurationError: If llama-index-core is missing or too old, or an argument is wrong.
 
     Since 0.1.
     """
     require(_OWNER, PACKAGE)
-    _CALLS.configure(policy)
+    _CALLS.configure(policy, on_error)
     _INSTALLATION.install(_targets())
 
 
@@ -155,7 +180,8 @@ def _call(original: Any, tool: Any, *args: Any, **kwargs: Any) -> Any:
     try:
         if is_own_tool(*_functions_of(tool)):
             with _CALLS.offer(invocation):
-                return original(tool, *args, **kwargs)
+                output = original(tool, *args, **kwargs)
+            return _own_output(invocation, output)
         return _as_output(tool, _CALLS.run(invocation, proceed), invocation)
     finally:
         _WITHIN.reset(token)
@@ -179,7 +205,8 @@ async def _acall(original: Any, tool: Any, *args: Any, **kwargs: Any) -> Any:
     try:
         if is_own_tool(*_functions_of(tool)):
             with _CALLS.offer(invocation):
-                return await original(tool, *args, **kwargs)
+                output = await original(tool, *args, **kwargs)
+            return _own_output(invocation, output)
         return _as_output(tool, await _CALLS.run_async(invocation, proceed), invocation)
     finally:
         _WITHIN.reset(token)
@@ -234,6 +261,12 @@ def _finding(output: Any) -> ResultFinding | None:
     if isinstance(judged, Fault):
         return ResultFinding(judged.verdict, judged.error_type, judged.message)
     return ResultFinding(_RETURNED_ERROR, "tool_error", str(output.content))
+
+
+def _own_output(invocation: Invocation, output: Any) -> Any:
+    raw = getattr(output, "raw_output", None)
+    formed = _CALLS.in_form(invocation, raw)
+    return output if formed is raw else formed
 
 
 def _as_output(tool: Any, value: Any, invocation: Invocation) -> Any:

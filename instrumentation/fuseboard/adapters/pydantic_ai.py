@@ -15,34 +15,54 @@ from typing import Any, Final
 from fuseboard.adapters.installing import Installation, Target
 from fuseboard.adapters.invocation import Invocation
 from fuseboard.adapters.packages import Package, require
-from fuseboard.adapters.running import FrameworkCalls, Policies, is_own_tool
+from fuseboard.adapters.running import (
+    FrameworkCalls,
+    OnError,
+    Policies,
+    is_own_tool,
+    words_of,
+)
 from fuseboard.calls.judging import JudgedEnd
+from fuseboard.calls.packets import ErrorPacket
 from fuseboard.classification import judge_exception
 from fuseboard.runtime import RUNTIME
 
 PACKAGE: Final = Package("pydantic-ai-slim", extra="pydantic-ai", oldest="2.0", below="3")
 
 _OWNER: Final = "instrument_pydantic_ai"
-_CALLS: Final = FrameworkCalls(_OWNER)
+
+
+def _answer(invocation: Invocation, packet: ErrorPacket) -> Any:  # noqa: ARG001 - as it is called
+    from pydantic_ai import exceptions
+
+    failed = getattr(exceptions, "ToolFailed", None)  # came after 2.0
+    if failed is None:
+        return packet
+    raise failed(words_of(packet))
+
+
+_CALLS: Final = FrameworkCalls(_OWNER, _answer)
 _INSTALLATION: Final = Installation(_OWNER)
 _MODULE: Final = "pydantic_ai.tool_manager"
 
 
-def instrument_pydantic_ai(policy: Policies = None) -> None:
+def instrument_pydantic_ai(policy: Policies = None, *, on_error: OnError = "raise") -> None:
     """Record every tool call that Pydantic AI makes, and guard it by policy.
 
     A second call changes the policies and wraps nothing again.
 
     Args:
         policy: One policy for all tools, or a mapping of tools' names to policies.
+        on_error: ``raise`` (the default), or ``packet``: answer a fault with an
+            :class:`fuseboard.ErrorPacket`, as a ``ToolFailed`` where Pydantic AI has it.
 
     Raises:
-        ConfigurationError: If pydantic-ai is missing or too old, or the policy is wrong.
+        ConfigurationError: If pydantic-ai is missing or too old, or an argument is wrong.
 
     Since 0.1.
     """
     require(_OWNER, PACKAGE)
-    _CALLS.configure(policy)
+    _CALLS.configure(policy, on_error)
     _INSTALLATION.install(
         [
             Target(_MODULE, "ToolManager.validate_tool_call", _validate),
@@ -122,7 +142,8 @@ class _ObservedToolset:
         invocation = _invocation(self._call, ctx)
         if is_own_tool(_function_of(tool)):
             with _CALLS.offer(invocation):
-                return await proceed()
+                value = await proceed()
+            return _CALLS.in_form(invocation, value)
         return await _CALLS.run_async(invocation, lambda: _in_time(proceed))
 
 

@@ -51,7 +51,7 @@ class RepeatedCall:
 
     def run(self, invocation: Invocation, proceed: Callable[[], Any]) -> Any:
         """Try once; see :meth:`FrameworkCalls.run`."""
-        if self._tool.policy is None:
+        if self._tool.policy is None and not self._calls.answers:
             try:
                 return self._attempt(proceed)
             except ReturnedFault as returned:
@@ -65,7 +65,7 @@ class RepeatedCall:
 
     async def run_async(self, invocation: Invocation, proceed: Callable[[], Awaitable[Any]]) -> Any:
         """Do the same for an async tool."""
-        if self._tool.policy is None:
+        if self._tool.policy is None and not self._calls.answers:
             try:
                 return await self._attempt_async(proceed)
             except ReturnedFault as returned:

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextvars import Token
 from dataclasses import replace
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final, Literal, Self
 
 from fuseboard import guard
 from fuseboard.adapters.invocation import RUNNING, Invocation, claim, describe
@@ -17,8 +17,9 @@ from fuseboard.calls.binding import fits, signature_of
 from fuseboard.calls.current import CURRENT, LaterAttempt
 from fuseboard.calls.driving import guard_async, guard_sync
 from fuseboard.calls.judging import JudgedEnd, ReturnedFault, answer_to, judge_raised
+from fuseboard.calls.packets import ErrorPacket, is_packet, packet_for
 from fuseboard.calls.recording import close_call, open_call
-from fuseboard.calls.registration import MAX_NAME, Tool
+from fuseboard.calls.registration import MAX_NAME, ON_ERROR, Tool
 from fuseboard.calls.wrapping import MARK
 from fuseboard.classification import BINDING, ResultFinding, judge_result
 from fuseboard.classification.inspecting import message_of
@@ -29,6 +30,12 @@ from fuseboard.forking import after_fork_in_child
 from fuseboard.policy.config import Policy
 from fuseboard.record import Fault
 from fuseboard.runtime import RUNTIME
+
+Answer = Callable[[Invocation, ErrorPacket], Any]
+"""Returns or raises what stands for an error packet in a framework."""
+
+OnError = Literal["raise", "packet"]
+"""What becomes of a fault: it is raised, or the framework gets an error packet in its form."""
 
 Policies = Policy | Mapping[str, Policy] | None
 """One policy for every tool, or one for each name; tools without one are only observed."""
@@ -50,10 +57,17 @@ class FrameworkCalls:
 
     Args:
         owner: The installing function, for messages.
+        answer: Puts an error packet into the framework's own form of a tool's error, and returns
+            or raises it; None if the adapter has no such form.
+
+    Attributes:
+        answers: Whether faults become such answers.
     """
 
-    def __init__(self, owner: str) -> None:
+    def __init__(self, owner: str, answer: Answer | None = None) -> None:
+        self.answers = False
         self._owner = owner
+        self._answer = answer
         self._policies: Mapping[str, Policy] = {}
         self._default: Policy | None = None
         self._tools: dict[tuple[str, str | None], _Runner] = {}
@@ -66,18 +80,27 @@ class FrameworkCalls:
         """Make a new lock, as a forked child must."""
         self._lock = threading.RLock()
 
-    def configure(self, policy: Policies) -> None:
-        """Take over new policies, for calls from now on.
+    def configure(self, policy: Policies, on_error: str = "raise") -> None:
+        """Take over new settings, for calls from now on.
+
+        Args:
+            policy: One policy for all tools, or a mapping of tools' names to policies.
+            on_error: ``raise``, or ``packet`` for error packets in the framework's form.
 
         Raises:
-            ConfigurationError: If it is neither a policy nor a mapping of names to policies.
+            ConfigurationError: If one of them is wrong.
         """
+        if on_error not in ON_ERROR:
+            raise ConfigurationError(
+                f"{self._owner}(on_error={on_error!r}): must be one of {ON_ERROR}"
+            )
         default, policies = _split(self._owner, policy)
         _check_no_cache(self._owner, (default, *policies.values()))
         with self._lock:
             self._default, self._policies = default, policies
             self._tools.clear()
             self._uncertain = 0
+            self.answers = on_error == "packet" and self._answer is not None
 
     def is_recorded(self, tool: str, *, is_remote: bool = False) -> bool:
         """Tell whether a call of this tool is being recorded here, but not by this framework.
@@ -128,10 +151,14 @@ class FrameworkCalls:
         except ReturnedFault as returned:
             return returned.value
         except JudgedEnd as end:
-            judged = end
+            failure: Exception = end
+        except Exception as error:
+            if not self.answers:
+                raise
+            failure = error
         finally:
             _reset(token)
-        return _hand_on(judged)
+        return self._settle(runner.tool, invocation, failure)
 
     async def run_async(self, invocation: Invocation, proceed: Callable[[], Awaitable[Any]]) -> Any:
         """Do the same for an async tool, in the caller's task."""
@@ -142,10 +169,36 @@ class FrameworkCalls:
         except ReturnedFault as returned:
             return returned.value
         except JudgedEnd as end:
-            judged = end
+            failure: Exception = end
+        except Exception as error:
+            if not self.answers:
+                raise
+            failure = error
         finally:
             _reset(token)
-        return _hand_on(judged)
+        return self._settle(runner.tool, invocation, failure)
+
+    def in_form(self, invocation: Invocation, value: Any) -> Any:
+        """Return what a tool of fuseboard's returned, a packet of its own in the framework's form.
+
+        Args:
+            invocation: The call.
+            value: What the tool returned.
+        """
+        if self._answer is None or not is_packet(value):
+            return value
+        return self._answer(invocation, value)
+
+    def _settle(self, tool: Tool, invocation: Invocation, failure: Exception) -> Any:
+        """Answer with a packet where that was asked for; else hand on what there is."""
+        is_value = isinstance(failure, JudgedEnd) and failure.error is None
+        if self.answers and self._answer is not None and not is_value:
+            packet = packet_for(tool, failure, (), invocation.arguments, None)
+            if packet is not None:
+                return self._answer(invocation, packet)
+        if isinstance(failure, JudgedEnd):
+            return _hand_on(failure)
+        raise failure
 
     def tool_of(self, invocation: Invocation) -> Tool:
         """Return the tool that a call is for, with the policy that guards it."""
@@ -341,6 +394,11 @@ def misfit(
     if fits(signature, args, kwargs):
         return None
     return JudgedEnd(Fault(BINDING, "TypeError", message_of(error)), error=error)
+
+
+def words_of(packet: ErrorPacket) -> str:
+    """Return a packet's words for the model."""
+    return f"{packet['message']} {packet['suggestion']}"
 
 
 def _hand_on(end: JudgedEnd) -> Any:

@@ -17,13 +17,42 @@ from weakref import WeakKeyDictionary
 from fuseboard.adapters.installing import Installation, Target
 from fuseboard.adapters.invocation import RUNNING, Invocation
 from fuseboard.adapters.packages import Package, require
-from fuseboard.adapters.running import FrameworkCalls, Policies, is_own_tool, misfit
+from fuseboard.adapters.running import (
+    FrameworkCalls,
+    OnError,
+    Policies,
+    is_own_tool,
+    misfit,
+    words_of,
+)
+from fuseboard.calls.packets import ErrorPacket
+from fuseboard.errors import FuseboardError
 from fuseboard.forking import after_fork_in_child
 
 PACKAGE: Final = Package("smolagents", extra="smolagents", oldest="1.20", below="2")
 
 _OWNER: Final = "instrument_smolagents"
-_CALLS: Final = FrameworkCalls(_OWNER)
+
+
+class ToolAnswerError(FuseboardError):
+    """Says in plain words why a tool failed; smolagents shows an exception's text to the model.
+
+    Attributes:
+        packet: The error packet that says more.
+
+    Since 0.1.
+    """
+
+    def __init__(self, packet: ErrorPacket) -> None:
+        super().__init__(words_of(packet))
+        self.packet = packet
+
+
+def _answer(invocation: Invocation, packet: ErrorPacket) -> Any:  # noqa: ARG001 - as it is called
+    raise ToolAnswerError(packet)
+
+
+_CALLS: Final = FrameworkCalls(_OWNER, _answer)
 _INSTALLATION: Final = Installation(_OWNER)
 _FINAL_ANSWER: Final = "final_answer"
 _AGENT: Final[ContextVar[Any]] = ContextVar("fuseboard_smolagents_agent", default=None)
@@ -44,21 +73,24 @@ _ASKED: Final = _Asked()
 after_fork_in_child(_ASKED.renew_lock)
 
 
-def instrument_smolagents(policy: Policies = None) -> None:
+def instrument_smolagents(policy: Policies = None, *, on_error: OnError = "raise") -> None:
     """Record every tool call that smolagents makes, and guard it by policy.
 
     A second call changes the policies and wraps nothing again.
 
     Args:
         policy: One policy for all tools, or a mapping of tools' names to policies.
+        on_error: ``raise`` (the default), or ``packet``: answer a fault with an
+            :class:`fuseboard.ErrorPacket`, as a :class:`ToolAnswerError` whose text
+            agents show to the model.
 
     Raises:
-        ConfigurationError: If smolagents is missing or too old, or the policy is wrong.
+        ConfigurationError: If smolagents is missing or too old, or an argument is wrong.
 
     Since 0.1.
     """
     require(_OWNER, PACKAGE)
-    _CALLS.configure(policy)
+    _CALLS.configure(policy, on_error)
     _INSTALLATION.install(_targets())
 
 
@@ -169,7 +201,8 @@ def _call(original: Any, tool: Any, *args: Any, **kwargs: Any) -> Any:
         invocation = Invocation(tool.name, named, agent=_AGENT.get())
     if is_own_tool(tool.forward, type(tool).forward):
         with _CALLS.offer(invocation):
-            return original(tool, *args, **kwargs)
+            value = original(tool, *args, **kwargs)
+        return _CALLS.in_form(invocation, value)
     return _CALLS.run(invocation, lambda: _proceed(original, tool, args, kwargs))
 
 

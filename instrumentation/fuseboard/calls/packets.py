@@ -10,7 +10,7 @@ import inspect
 from collections.abc import Callable
 from sys import exception
 from types import CoroutineType
-from typing import Any, Final, Literal, NamedTuple, TypedDict
+from typing import Any, Final, Literal, NamedTuple, TypedDict, TypeGuard
 
 from fuseboard import guard
 from fuseboard.calls.binding import misfits
@@ -178,6 +178,11 @@ def packet_of(fault: Fault, problems: tuple[Problem, ...], *, may_repeat: bool) 
     }
 
 
+def is_packet(value: object) -> TypeGuard[ErrorPacket]:
+    """Tell whether a value is a packet as fuseboard makes them."""
+    return type(value) is dict and value.keys() == ErrorPacket.__annotations__.keys()
+
+
 def answer_sync(tool: Tool, function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function that returns a packet where ``function`` raises a fault."""
 
@@ -186,7 +191,7 @@ def answer_sync(tool: Tool, function: Callable[..., Any]) -> Callable[..., Any]:
         try:
             value = function(*args, **kwargs)
         except Exception as error:
-            packet = _packet_for(tool, error, args, kwargs, ambient)
+            packet = packet_for(tool, error, args, kwargs, ambient)
             if packet is None:
                 raise
             return packet
@@ -205,7 +210,7 @@ def answer_async(tool: Tool, function: Callable[..., Any]) -> Callable[..., Any]
         try:
             return await function(*args, **kwargs)
         except Exception as error:
-            packet = _packet_for(tool, error, args, kwargs, ambient)
+            packet = packet_for(tool, error, args, kwargs, ambient)
             if packet is None:
                 raise
             return packet
@@ -237,20 +242,28 @@ async def _answer_later(
     try:
         return await work
     except Exception as error:
-        packet = _packet_for(tool, error, args, kwargs, ambient)
+        packet = packet_for(tool, error, args, kwargs, ambient)
         if packet is None:
             raise
         return packet
 
 
-def _packet_for(
+def packet_for(
     tool: Tool,
     error: Exception,
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
     ambient: BaseException | None,
 ) -> ErrorPacket | None:
-    """Return the packet for what a tool raised; None for what is to be raised on."""
+    """Return the packet for what a tool raised; None for what is to be raised on.
+
+    Args:
+        tool: The tool.
+        error: What it raised.
+        args: Positional arguments of the call.
+        kwargs: Keyword arguments of the call.
+        ambient: What the caller was handling when the call began.
+    """
     try:
         judged = judge_raised(tool, error, args, kwargs, ambient)
         if isinstance(judged, Outcome):

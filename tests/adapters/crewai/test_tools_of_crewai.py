@@ -72,7 +72,7 @@ def run(*turns: Any, tools: Any, is_native: bool = True) -> str:
     """Run a crew of one and return all that its model was told."""
     crew, model = crew_of(*turns, tools=tools, is_native=is_native)
     crew.kickoff()
-    return str(model.heard)
+    return json.dumps(model.heard, default=str)
 
 
 def crew_of(*turns: Any, tools: Any, is_native: bool = True) -> tuple[Crew, Script]:
@@ -120,7 +120,7 @@ def forecast(*answers: Any) -> Forecast:
 class TestNativeToolCalls:
     def test_a_call_is_recorded_with_what_crewai_knows(self, telemetry: RecordingTelemetry) -> None:
         heard = run([("add", {"a": 1, "b": 2})], tools=[add])
-        assert "'content': '3'" in heard
+        assert '"content": "3"' in heard
         (call,) = telemetry.calls
         assert (call.tool.name, call.outcome, len(call.attempts)) == ("add", Outcome.OK, 1)
         assert (call.call_id, call.agent) == ("call-0", "helper")
@@ -345,6 +345,37 @@ class TestPolicies:
             weather.run(city="Lisbon")
         assert len(weather.asked) == 2
         assert telemetry.last.outcome is Outcome.REJECTED
+
+
+class TestPackets:
+    @pytest.mark.parametrize("is_native", [True, False])
+    def test_a_packet_is_what_the_model_reads(
+        self, telemetry: RecordingTelemetry, is_native: bool
+    ) -> None:
+        instrument_crewai(on_error="packet")
+        weather = forecast(*[ConnectionRefusedError("10.0.0.1 refused")] * 9)
+        said = (
+            [("forecast", {"city": "Lisbon"})]
+            if is_native
+            else text("forecast", {"city": "Lisbon"})
+        )
+        heard = run(said, tools=[weather], is_native=is_native)
+        assert "can't be reached" in heard
+        assert "10.0.0.1" not in heard
+        assert weather.asked == ["Lisbon"]
+        (call,) = telemetry.calls
+        assert (call.outcome, len(call.attempts)) == (Outcome.ERROR, 1)
+
+    def test_a_tools_own_packet_is_read_alike(self, telemetry: RecordingTelemetry) -> None:
+        class Own(Forecast):
+            @fuseboard.tool(name="weather", on_error="packet")
+            def _run(self, city: str) -> Any:
+                raise ConnectionRefusedError("10.0.0.1 refused")
+
+        heard = run([("forecast", {"city": "Lisbon"})], tools=[Own()])
+        assert "can't be reached" in heard
+        assert "10.0.0.1" not in heard
+        assert len(telemetry.calls) == 1
 
 
 class TestToolsOfFuseboard:

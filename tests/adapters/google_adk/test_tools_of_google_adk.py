@@ -359,6 +359,23 @@ class TestPolicies:
         assert telemetry.last.outcome is Outcome.REJECTED
 
 
+@pytest.mark.parametrize("is_own", [False, True])
+async def test_a_packet_is_a_response_with_an_error(
+    telemetry: RecordingTelemetry, is_own: bool
+) -> None:
+    failing = Failing(ConnectionRefusedError("10.0.0.1 refused")).forecast
+    instrument_google_adk(on_error="raise" if is_own else "packet")
+    talk = Talk(
+        [("forecast", {"city": "Lisbon"})],
+        tools=[fuseboard.tool(on_error="packet")(failing) if is_own else failing],
+    )
+    (answer,) = await talk.run()
+    assert "can't be reached" in answer["error"]
+    assert (answer["error_code"], "10.0.0.1" in str(answer)) == ("temporarily_unavailable", False)
+    (call,) = telemetry.calls
+    assert (call.outcome, call.call_id) == (Outcome.ERROR, "call-0")
+
+
 class TestToolsOfFuseboard:
     @pytest.mark.parametrize("function", [add, add_later])
     async def test_a_decorated_tool_records_itself_once_and_learns_what_is_known(

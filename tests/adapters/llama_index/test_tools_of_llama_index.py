@@ -374,6 +374,24 @@ class TestPolicies:
         assert telemetry.last.outcome is Outcome.REJECTED
 
 
+@pytest.mark.parametrize("is_own", [False, True])
+async def test_a_packet_is_an_output_that_says_it_is_an_error(
+    telemetry: RecordingTelemetry, is_own: bool
+) -> None:
+    async def fails() -> Any:
+        """Fail."""
+        raise ConnectionRefusedError("10.0.0.1 refused")
+
+    instrument_llama_index(on_error="raise" if is_own else "packet")
+    tool = fuseboard.tool(on_error="packet")(fails) if is_own else fails
+    (output,) = await outputs_of(agent_of([("fails", {})], tools=[tool]))
+    assert output.is_error
+    assert "can't be reached" in output.content
+    assert "10.0.0.1" not in output.content
+    (call,) = telemetry.calls
+    assert (call.outcome, call.call_id) == (Outcome.ERROR, "call-0")
+
+
 class TestToolsOfFuseboard:
     @pytest.mark.skipif(
         not hasattr(llama_index.core.tools.function_tool, "contextvars"),

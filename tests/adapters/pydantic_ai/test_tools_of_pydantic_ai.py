@@ -373,6 +373,41 @@ class TestPolicies:
         assert telemetry.last.outcome is Outcome.REJECTED
 
 
+@pytest.mark.parametrize("is_own", [False, True])
+async def test_a_packet_is_a_failure_that_is_told_to_the_model(
+    telemetry: RecordingTelemetry, is_own: bool
+) -> None:
+    async def fails() -> Any:
+        raise ConnectionRefusedError("10.0.0.1 refused")
+
+    instrument_pydantic_ai(on_error="raise" if is_own else "packet")
+    agent = agent_of([("fails", {})])
+    agent.tool_plain(fuseboard.tool(on_error="packet")(fails) if is_own else fails)
+    await agent.run("go")
+    heard = agent.script.heard[-1]  # type: ignore[attr-defined]
+    if hasattr(exceptions, "ToolFailed"):
+        assert heard.outcome == "failed"
+    assert "can't be reached" in str(heard.content)
+    assert hasattr(exceptions, "ToolFailed") is ("10.0.0.1" not in str(heard.content))
+    (call,) = telemetry.calls
+    assert (call.outcome, call.call_id) == (Outcome.ERROR, "call-0")
+    assert call.fault is not None
+    assert call.fault.error_type == "ConnectionRefusedError"
+
+
+async def test_control_flow_is_never_a_packet(telemetry: RecordingTelemetry) -> None:
+    def picky(ctx: RunContext[None]) -> int:
+        if ctx.retry == 0:
+            raise ModelRetry("again")
+        return 1
+
+    instrument_pydantic_ai(on_error="packet")
+    agent = agent_of([("picky", {})], [("picky", {})])
+    agent.tool(picky)
+    await agent.run("go")
+    assert [call.outcome for call in telemetry.calls] == [Outcome.INTERRUPTED, Outcome.OK]
+
+
 class TestToolsOfFuseboard:
     async def test_a_decorated_tool_records_itself_once_and_learns_what_is_known(
         self, telemetry: RecordingTelemetry

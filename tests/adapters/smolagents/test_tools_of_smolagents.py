@@ -275,6 +275,35 @@ class TestPolicies:
         assert telemetry.last.call_id == "call-0"
 
 
+class TestPackets:
+    def test_a_packet_is_what_the_model_reads(self, telemetry: RecordingTelemetry) -> None:
+        instrument_smolagents(on_error="packet")
+        error = ConnectionRefusedError("10.0.0.1 refused")
+        agents = [
+            calling([("forecast", {"city": "Lisbon"})], tools=[Forecast(error)]),
+            coding("forecast('Lisbon')", tools=[Forecast(error)]),
+        ]
+        for agent in agents:
+            (reported,) = errors_of(agent)
+            assert "can't be reached" in str(reported)
+            assert "10.0.0.1" not in str(reported)
+        assert [call.outcome for call in telemetry.calls] == [Outcome.ERROR] * 2
+        assert telemetry.last.fault is not None
+        assert telemetry.last.fault.error_type == "ConnectionRefusedError"
+
+    def test_a_tools_own_packet_is_read_alike(self, telemetry: RecordingTelemetry) -> None:
+        class Own(Forecast):
+            name = "own"
+
+            @fuseboard.tool(name="weather", on_error="packet")
+            def forward(self, city: str) -> Any:
+                raise ConnectionRefusedError("10.0.0.1 refused")
+
+        (reported,) = errors_of(calling([("own", {"city": "Lisbon"})], tools=[Own()]))
+        assert "can't be reached" in str(reported)
+        assert len(telemetry.calls) == 1
+
+
 class TestToolsOfFuseboard:
     def test_a_decorated_tool_records_itself_once_and_learns_what_is_known(
         self, telemetry: RecordingTelemetry
