@@ -48,7 +48,7 @@ format: ## Format the code and fix what the linter can fix
 
 bench: ## Measure what the shim costs a tool call; fails if a bar is missed
 	@$(SETUP) dev
-	@missed=0; for file in import_time call_overhead timeouts collector_away; do \
+	@missed=0; for file in import_time call_overhead with_export timeouts collector_away; do \
 	  echo "== $$file"; $(BIN)/python benchmarks/$$file.py $(ARGS) || missed=1; done; exit $$missed
 
 screenshots: ## Photograph every page of the dashboard on demo data

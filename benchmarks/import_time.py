@@ -1,7 +1,8 @@
-"""How long ``import fuseboard`` takes, against the two libraries that it stands on.
+"""How long ``import fuseboard`` takes, against what it would take by hand.
 
-The wheel is installed without extras into an empty virtual environment. Bars: at most 1.5 times
-``import opentelemetry.sdk.trace, prometheus_client``, and nothing of the dashboard is imported.
+The wheel is installed without extras into an empty virtual environment. The floor imports what
+telemetry written by hand needs: OpenTelemetry's SDK, its OTLP/HTTP exporter, prometheus_client.
+Bars: at most 1.1 times the floor, and nothing of the dashboard is imported.
 """
 
 from __future__ import annotations
@@ -15,10 +16,12 @@ from pathlib import Path
 
 import measuring
 
-BAR = 1.5
+BAR = 1.1
 HEAVY = ("streamlit", "duckdb", "pandas", "pyarrow")
 STATEMENTS = {
-    "floor": "import opentelemetry.sdk.trace, prometheus_client",
+    "floor": "import opentelemetry.sdk.trace, prometheus_client; "
+    "import opentelemetry.exporter.otlp.proto.http.trace_exporter",
+    "without exporter": "import opentelemetry.sdk.trace, prometheus_client",
     "fuseboard": "import fuseboard",
 }
 PROBE = """

@@ -10,19 +10,36 @@ import socket
 import statistics
 import subprocess
 import sys
+import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 SINK = """
-import http.server, os, sys
+import gzip, http.server, os, sys
 os.sched_setaffinity(0, {int(sys.argv[1])})
+bodies = []
 class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     def do_POST(self):
-        self.rfile.read(int(self.headers["Content-Length"]))
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        if self.path.endswith("/v1/traces"):
+            bodies.append((self.headers.get("Content-Encoding"), body))
+        self.answer(b"")
+    def do_GET(self):
+        from opentelemetry.proto.collector.trace.v1 import trace_service_pb2 as service
+        count = 0
+        while bodies:
+            encoding, body = bodies.pop()
+            body = gzip.decompress(body) if encoding == "gzip" else body
+            for group in service.ExportTraceServiceRequest.FromString(body).resource_spans:
+                count += sum(len(scope.spans) for scope in group.scope_spans)
+        self.answer(str(count).encode())
+    def answer(self, body):
         self.send_response(200)
-        self.send_header("Content-Length", "0")
+        self.send_header("Content-Type", "application/x-protobuf")
+        self.send_header("Content-Length", str(len(body)))
         self.end_headers()
+        self.wfile.write(body)
     def log_message(self, *words):
         pass
 server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
@@ -47,7 +64,7 @@ def cores() -> tuple[int, int]:
 
 @contextlib.contextmanager
 def sink_process() -> Iterator[str]:
-    """Run a collector that reads and forgets, on the other core; yield its address."""
+    """Run a collector that only counts spans, on the other core; yield its address."""
     process = subprocess.Popen(
         [sys.executable, "-c", SINK, str(cores()[1])], stdout=subprocess.PIPE, text=True
     )
@@ -58,6 +75,12 @@ def sink_process() -> Iterator[str]:
         process.terminate()
         process.wait()
         process.stdout.close()
+
+
+def spans_taken(endpoint: str) -> int:
+    """Return how many spans a sink has taken since it was last asked."""
+    with urllib.request.urlopen(endpoint, timeout=60) as answer:
+        return int(answer.read())
 
 
 @contextlib.contextmanager

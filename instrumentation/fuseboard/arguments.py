@@ -32,9 +32,31 @@ _DIGEST_BYTES: Final = 8
 _INT64: Final = 1 << 63
 _TYPE: Final = "$type"
 
-_ENCODE: Final = json.JSONEncoder(
+_JSON: Final = json.JSONEncoder(
     sort_keys=True, separators=(",", ":"), allow_nan=False, check_circular=False
-).encode
+)
+
+
+def _make_encode() -> Callable[[object], str]:
+    """Return what ``_JSON.encode`` is, without its making an encoder for each text (1.5 µs)."""
+    make = getattr(json.encoder, "c_make_encoder", None)
+    if make is None:
+        return _JSON.encode
+    chunks = make(
+        None,
+        _JSON.default,
+        json.encoder.encode_basestring_ascii,
+        None,
+        ":",
+        ",",
+        True,
+        False,
+        False,
+    )
+    return lambda value: "".join(chunks(value, 0))
+
+
+_ENCODE: Final = _make_encode()
 # Immutable values of the standard library whose text says all; exact types only.
 _TEXT_TYPES: Final[dict[type, Callable[[object], str]]] = {
     dt.date: str,

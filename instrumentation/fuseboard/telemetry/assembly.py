@@ -195,7 +195,7 @@ class Assembly:
         ):
             scope = InstrumentationScope(c.SCOPE_NAME, self._version)
             self._source = ToolSpanSource(own, tracer, scope, parts, pipeline.offer_span)
-            self._encoder.restore = self._source.restore
+            self._encoder.source = self._source
         return SpanWriter(tracer, parts, self._source)
 
     def start(self) -> None:

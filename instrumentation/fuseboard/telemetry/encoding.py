@@ -19,9 +19,10 @@ from opentelemetry.trace import SpanContext, Status
 from opentelemetry.util.types import Attributes
 
 from fuseboard.telemetry.logs import FinishedLog, encode_logs
+from fuseboard.telemetry.pieces import ToolSpanPieces
 from fuseboard.telemetry.plain_calls import PlainCall, spans_in
 from fuseboard.telemetry.redaction import valid
-from fuseboard.telemetry.tool_span import ToolSpan, ToolSpanPieces
+from fuseboard.telemetry.tool_span import ToolSpan, ToolSpanSource
 from fuseboard.telemetry.wire import resource_spans
 
 _INT64: Final = 1 << 63
@@ -63,12 +64,12 @@ class Encoder:
     Attributes:
         identity: Resource attributes of this process. They are the last word, so that spans
             (of whichever provider), log events and heartbeats name the process alike.
-        restore: Makes the spans of a plain call, once there is a fast path.
+        source: Where plain calls come from, once there is a fast path.
     """
 
     def __init__(self, identity: Mapping[str, str]) -> None:
         self.identity = dict(identity)
-        self.restore: Callable[[PlainCall], list[ToolSpan]] = _cannot_restore
+        self.source: ToolSpanSource | None = None
         # Few and long-lived, hence cleaned once; the originals are kept so that ids stay theirs.
         self._clean: dict[int, tuple[object, object]] = {}
         self._pieces = ToolSpanPieces()
@@ -97,9 +98,13 @@ class Encoder:
         made_by, lost = None, 0
         for record in records:
             try:
-                spans = self.restore(record) if isinstance(record, tuple) else [record]
-                encoded += [self._pieces.of(span) for span in spans]
-                made_by = made_by or spans[0].source.made_by()
+                if isinstance(record, tuple):
+                    source = cast("ToolSpanSource", self.source)
+                    encoded += self._pieces.of_plain(record, source)
+                else:
+                    source = record.source
+                    encoded.append(self._pieces.of(record))
+                made_by = made_by or source.made_by()
             except Exception:
                 lost += spans_in(record)
         if made_by is None:
@@ -169,10 +174,6 @@ class Encoder:
                 KeyValue(key=key, value=AnyValue(string_value=value))
                 for key, value in self.identity.items()
             )
-
-
-def _cannot_restore(plain: PlainCall) -> list[ToolSpan]:
-    raise LookupError(f"a plain call of {plain[0]!r} without a fast path")
 
 
 def _alone(record: Record, request: Callable[[Sequence[Record]], bytes]) -> bytes:

@@ -36,15 +36,12 @@ from opentelemetry.trace import (
 from fuseboard.randomness import RANDOM
 from fuseboard.record import AttemptRecord, CallRecord
 from fuseboard.telemetry.attributes import (
-    FAILED,
     Attributes,
     ToolParts,
     attempt_attributes,
     end_attributes,
 )
 from fuseboard.telemetry.plain_calls import PlainCall, PlainTools, flatten, unflatten
-from fuseboard.telemetry.redaction import redact
-from fuseboard.telemetry.wire import HAS_IS_REMOTE, IS_REMOTE, SpanPieces
 
 if TYPE_CHECKING:
     from opentelemetry.util import types
@@ -416,39 +413,6 @@ class ToolSpanSource:
             full.start(call.started_unix_ns if attempt is None else attempt.started_unix_ns)
             span.full = full
             return full
-
-
-class ToolSpanPieces:
-    """Encodes light spans."""
-
-    def __init__(self) -> None:
-        self._pieces = SpanPieces()
-
-    def of(self, span: ToolSpan) -> bytes:
-        """Return a finished span as OTLP bytes."""
-        call, attempt = span.call, span.attempt
-        if attempt is None:
-            start_ns = call.started_unix_ns
-            fault, has_failed = call.fault, call.outcome in FAILED
-        else:
-            start_ns = attempt.started_unix_ns
-            fault, has_failed = attempt.fault, attempt.fault is not None
-        error = None
-        if has_failed:
-            error = redact(fault.message) if fault is not None else ""
-        state = span.trace_state
-        return self._pieces.span(
-            trace_id=span.trace_id,
-            span_id=span.span_id,
-            parent_id=span.parent_id,
-            trace_state=state.to_header() if state is not None else "",
-            name=span.source.name_of(span),
-            start_ns=start_ns,
-            end_ns=span.end_ns or start_ns,
-            attributes=span.source.attributes_of(span),
-            error=error,
-            flags=HAS_IS_REMOTE | (IS_REMOTE if span.parent_is_remote else 0),
-        )
 
 
 def _keeps_all(provider: OwnProvider) -> bool:

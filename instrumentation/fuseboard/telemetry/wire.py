@@ -104,6 +104,7 @@ class SpanPieces:
         attributes: Mapping[str, Value],
         error: str | None,
         flags: int,
+        encoded: bytes = b"",
     ) -> bytes:
         """Encode one span of kind INTERNAL, without events and links.
 
@@ -118,6 +119,7 @@ class SpanPieces:
             attributes: Texts, 64-bit integers, floats and booleans.
             error: The status' description where the status is ERROR; None where it is UNSET.
             flags: ``HAS_IS_REMOTE`` and perhaps ``IS_REMOTE``.
+            encoded: Further attributes, as :meth:`attributes` made them.
         """
         parts = [_TRACE_ID, trace_id.to_bytes(16, "big"), _SPAN_ID, span_id.to_bytes(8, "big")]
         if trace_state:
@@ -126,9 +128,16 @@ class SpanPieces:
             parts += (_PARENT_ID, parent_id.to_bytes(8, "big"))
         parts.append(self._names.get(name) or self._name(name))
         parts.append(_TIMES(_START_TIME, start_ns, _END_TIME, end_ns))
+        parts.append(encoded)
         self._add_attributes(parts, attributes)
         parts.append(_STATUS_UNSET if error is None else _error(error))
         parts.append(_FLAGS(*_FLAGS_FIELD, flags))
+        return b"".join(parts)
+
+    def attributes(self, attributes: Mapping[str, Value]) -> bytes:
+        """Encode attributes of a span."""
+        parts: list[bytes] = []
+        self._add_attributes(parts, attributes)
         return b"".join(parts)
 
     def _add_attributes(self, parts: list[bytes], attributes: Mapping[str, Value]) -> None:

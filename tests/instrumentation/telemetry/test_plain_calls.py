@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from conftest import as_dict
+from opentelemetry.proto.trace.v1.trace_pb2 import Span as SpanMessage
 
 import fuseboard
 from fuseboard import setup
@@ -14,6 +15,7 @@ from fuseboard.conventions import BreakerState, Outcome, ResultSource
 from fuseboard.record import BegunCall, CallRecord, ToolInfo
 from fuseboard.runtime import RUNTIME
 from fuseboard.telemetry.attributes import ToolParts, end_attributes
+from fuseboard.telemetry.pieces import ToolSpanPieces
 from fuseboard.telemetry.plain_calls import PlainTools, flatten, unflatten
 
 TOOL = ToolInfo("search", hash_of=lambda args, kwargs: f"v1:{len(args)}{sorted(kwargs.items())}")
@@ -41,7 +43,7 @@ def all_attributes(call: CallRecord) -> dict[str, Any]:
     return {**ToolParts().start(call), **end_attributes(call)}
 
 
-@pytest.mark.parametrize(
+each_kind = pytest.mark.parametrize(
     "facts",
     [
         {},
@@ -54,6 +56,9 @@ def all_attributes(call: CallRecord) -> dict[str, Any]:
     ],
     ids=lambda facts: "+".join(facts) or "nothing",
 )
+
+
+@each_kind
 def test_a_call_comes_back_from_its_tuple_as_it_was(facts: dict[str, Any]) -> None:
     tools = PlainTools()
     tools.add(TOOL)
@@ -64,6 +69,29 @@ def test_a_call_comes_back_from_its_tuple_as_it_was(facts: dict[str, Any]) -> No
 
     assert all_attributes(call) == expected
     assert call.started_unix_ns == 1_700_000_000_000_000_000
+
+
+@each_kind
+def test_what_is_encoded_once_for_many_calls_is_what_each_would_be(
+    start: Any, facts: dict[str, Any]
+) -> None:
+    start(region="eu-west")
+    assert setup._STATE.assembly is not None
+    source = setup._STATE.assembly._source
+    assert source is not None
+    source.tools.add(TOOL)
+    pieces = ToolSpanPieces()
+
+    for number in range(2):  # the second comes from memory
+        plain = flatten(ended_call(**facts), 2**127 + number, 2**63, number or None, number == 1)
+        (whole,) = source.restore(plain)
+        (encoded,) = pieces.of_plain(plain, source)
+
+        quick, thorough = SpanMessage.FromString(encoded), SpanMessage.FromString(pieces.of(whole))
+        assert as_dict(quick.attributes) == as_dict(thorough.attributes)
+        for message in (quick, thorough):
+            del message.attributes[:]
+        assert quick == thorough
 
 
 def test_the_garbage_collector_soon_forgets_a_tuple() -> None:
