@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import inspect
+import logging
 import threading
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextvars import Token
 from dataclasses import replace
+from functools import partial
 from types import TracebackType
 from typing import Any, Final, Literal, Self
 
@@ -20,6 +22,7 @@ from fuseboard.calls.judging import JudgedEnd, ReturnedFault, answer_to, judge_r
 from fuseboard.calls.packets import ErrorPacket, is_packet, packet_for
 from fuseboard.calls.recording import close_call, open_call
 from fuseboard.calls.registration import MAX_NAME, ON_ERROR, Tool
+from fuseboard.calls.switching import SWITCHES
 from fuseboard.calls.wrapping import MARK
 from fuseboard.classification import BINDING, ResultFinding, judge_result
 from fuseboard.classification.inspecting import message_of
@@ -30,6 +33,8 @@ from fuseboard.forking import after_fork_in_child
 from fuseboard.policy.config import Policy
 from fuseboard.record import Fault
 from fuseboard.runtime import RUNTIME
+
+logger = logging.getLogger("fuseboard")
 
 Answer = Callable[[Invocation, ErrorPacket], Any]
 """Returns or raises what stands for an error packet in a framework."""
@@ -263,7 +268,7 @@ class FrameworkCalls:
             if is_uncertain and self._uncertain >= MAX_UNCERTAIN:
                 return self._unknown
             may_register = len(self._tools) < MAX_TOOLS
-            made = _Runner(self._make_tool(*key, may_register))
+            made = _Runner(self._make_tool(*key, may_register), is_listed=may_register)
             if may_register:
                 self._tools[key] = made
                 self._uncertain += is_uncertain
@@ -280,21 +285,52 @@ class FrameworkCalls:
         )
 
 
+_Ways = tuple[Callable[..., Any], Callable[..., Awaitable[Any]]]
+"""For sync callers, and for async ones."""
+
+
 class _Runner:
     """A tool of a framework, and how to run it."""
 
     __slots__ = ("run_async", "run_sync", "tool")
 
-    def __init__(self, tool: Tool) -> None:
+    def __init__(self, tool: Tool, *, is_listed: bool = False) -> None:
+        """Run a tool under the policy that its adapter gives it, or that a file gives its name.
+
+        Args:
+            tool: The tool.
+            is_listed: Whether its policy may be changed by its name.
+        """
         self.tool = tool
         tool.describe_calls(describe)
-        policy = tool.policy
-        if policy is None:
-            self.run_sync = observe_sync(tool, _proceed)
-            self.run_async = observe_async(tool, _proceed_async)
-        else:
-            self.run_sync = guard_sync(tool, _for_sync(policy), _proceed)
-            self.run_async = guard_async(tool, policy, _proceed_async)
+        tool.choose, tool.put = partial(_ways_to_run, tool), self.put
+        self.put(_ways_to_run(tool, tool.policy, _any))
+        if is_listed:
+            try:
+                self.put(SWITCHES.admit(tool))
+            except ConfigurationError as fault:
+                # An agent is under way: it must not be stopped by a line in a file.
+                logger.warning("%s; the tool keeps the policy that its adapter gave it", fault)
+
+    def put(self, ways: _Ways) -> None:
+        """Run calls so from now on."""
+        self.run_sync, self.run_async = ways
+
+
+def _ways_to_run(tool: Tool, policy: Policy | None, target: Callable[..., Any]) -> _Ways:
+    """Return what runs a tool of a framework under a policy, for sync and for async callers."""
+    if target is not _any:
+        raise ConfigurationError(
+            f"the framework runs {tool.info.name!r} itself: force faults in the function that the "
+            "framework's tool calls"
+        )
+    _check_no_cache(tool.info.name, (policy,))
+    if policy is None:
+        return observe_sync(tool, _proceed), observe_async(tool, _proceed_async)
+    return (
+        guard_sync(tool, _for_sync(policy), _proceed),
+        guard_async(tool, policy, _proceed_async),
+    )
 
 
 class _Offer:

@@ -19,7 +19,7 @@ from fuseboard.runtime import RUNTIME
 Resolver = Callable[[Mapping[str, object]], str | None]
 """Returns the region or upstream of a call from its bound arguments; None if they name none."""
 
-Chooser = Callable[[Policy | None, Callable[..., Any]], Callable[..., Any]]
+Chooser = Callable[[Policy | None, Callable[..., Any]], Any]
 """Returns what runs a function under a policy; raises ConfigurationError if it can't."""
 
 TOOL_TYPES: Final = ("function", "extension", "datastore")
@@ -40,6 +40,7 @@ class Tool:
             the policy or the target was changed; None until then.
         cached: What its cache remembers, beside the settings of that cache; None without one.
         choose: Returns what runs a target under a policy, or refuses the policy.
+        put: Has calls from now on run by what ``choose`` returned.
     """
 
     __slots__ = (
@@ -56,6 +57,7 @@ class Tool:
         "looks_at_arguments",
         "on_error",
         "policy",
+        "put",
         "region",
         "region_of",
         "replaced",
@@ -93,6 +95,7 @@ class Tool:
         self.target = function
         self.replaced: Callable[..., Any] | None = None
         self.choose: Chooser = _is_fixed
+        self.put: Callable[[Any], None] = self._replace
         self.cached: tuple[object, object] | None = None
         self.ignored = frozenset(check_names(owner, "ignore_arguments", ignore_arguments))
         if not isinstance(hash_arguments, bool):
@@ -125,6 +128,9 @@ class Tool:
         """Let ``describe`` add what a framework knows to the record of each call at its start."""
         self.describe = describe
         self.looks_at_arguments = True
+
+    def _replace(self, chosen: Callable[..., Any]) -> None:
+        self.replaced = chosen
 
     def take(self, policy: Policy | None) -> None:
         """Have a policy from now on: what its layers remember is kept if their settings are."""

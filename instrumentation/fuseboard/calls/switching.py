@@ -60,7 +60,7 @@ class _Change(NamedTuple):
 
     tool: Tool
     policy: Policy | None
-    replaced: Callable[..., Any]
+    chosen: Any
 
 
 class Switches:
@@ -81,7 +81,7 @@ class Switches:
         """Make a new lock, as a forked child must."""
         self._lock = threading.RLock()
 
-    def admit(self, tool: Tool) -> Callable[..., Any]:
+    def admit(self, tool: Tool) -> Any:
         """Take in a new tool; return what runs it under the policy that it gets.
 
         Raises:
@@ -163,8 +163,9 @@ class Switches:
     def retarget(self, tool: Tool, target: Callable[..., Any]) -> None:
         """Let a tool run another function of the same kind, as tests do."""
         with self._lock:
-            replaced = tool.choose(tool.policy, target)
-            tool.target, tool.replaced = target, replaced
+            chosen = tool.choose(tool.policy, target)
+            tool.target = target
+            tool.put(chosen)
 
     def by_hand(self) -> dict[str, Policy | None]:
         """Return what was given by hand."""
@@ -200,7 +201,7 @@ class Switches:
 
     def _decide(
         self, tool: Tool, source: PolicySource | None, by_hand: dict[str, Policy | None]
-    ) -> tuple[Policy | None, Callable[..., Any]]:
+    ) -> tuple[Policy | None, Any]:
         name = tool.info.name
         if name in by_hand:
             policy = by_hand[name]
@@ -250,7 +251,7 @@ def _is_same(one: Policy | None, other: Policy | None) -> bool:
 def _apply(changes: Iterable[_Change]) -> None:
     for change in changes:
         change.tool.take(change.policy)
-        change.tool.replaced = change.replaced
+        change.tool.put(change.chosen)
 
 
 SWITCHES: Final = Switches()
