@@ -167,6 +167,8 @@ ERROR_RETRYABLE: Final = "fuseboard.error.retryable"
 ERROR_ORIGIN: Final = "fuseboard.error.origin"
 ERROR_CAUSE_TYPE: Final = "fuseboard.error.cause_type"
 ERROR_MESSAGE: Final = "fuseboard.error.message"
+# On spans of other instrumentation: fuseboard has a span of its own for the same call.
+DUPLICATE: Final = "fuseboard.duplicate"
 ATTEMPT_NUMBER: Final = "fuseboard.attempt.number"
 ATTEMPT_DELAY_SECONDS: Final = "fuseboard.attempt.delay_seconds"
 

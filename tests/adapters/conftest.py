@@ -14,6 +14,12 @@ from tests.instrumentation.conftest import (  # noqa: F401 - fixtures of these t
     full_wait,
     telemetry,
 )
+from tests.instrumentation.telemetry.conftest import (  # noqa: F401 - as above
+    clean_setup,
+    collector,
+    registry,
+    start,
+)
 
 _IN_ENVIRONMENT = bool(os.environ.get("FUSEBOARD_ADAPTER_ENVIRONMENT"))
 if not _IN_ENVIRONMENT:

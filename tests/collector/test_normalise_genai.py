@@ -210,3 +210,13 @@ def test_frameworks(scope: str, expected: str | None) -> None:
 @pytest.mark.parametrize("name", ["", ".", "a.b.", "SystemExit", "type", "1", "x" * 500, "äöü"])
 def test_any_name_can_be_judged(name: str) -> None:
     assert judge_name(name).error_class in c.ErrorClass
+
+
+def test_a_span_that_the_shim_marked_is_context_because_its_call_has_been_counted(
+    otlp: Any, send: Any, export: Rows, rows: Rows
+) -> None:
+    send(foreign(otlp, {c.DUPLICATE: True}, name="execute_tool search"))
+    assert export("calls") == []
+    assert [row["name"] for row in rows("spans")] == ["execute_tool search"]
+    send(foreign(otlp, {c.DUPLICATE: False}, name="execute_tool search", spanId="b" * 16))
+    assert len(export("calls")) == 1

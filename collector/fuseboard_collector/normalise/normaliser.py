@@ -30,7 +30,7 @@ def _add_span(span: IncomingSpan, source: Source, received: int, batch: Batch) -
         batch.calls.append(own.call(span, source, received))
     elif own.is_attempt(span) and span.parent_span_id is not None:
         batch.attempts.append(own.attempt(span, source, received))
-    elif genai.is_call(span):
+    elif genai.is_call(span) and not own.is_duplicate(span):
         batch.calls.append(genai.call(span, source, received))
     else:
         batch.spans.append(span_row(span, source, received))

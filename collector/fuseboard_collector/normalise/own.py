@@ -78,6 +78,11 @@ def is_attempt(span: IncomingSpan) -> bool:
     return c.ATTEMPT_NUMBER in span.attributes and span.name.startswith(c.TOOL_ATTEMPT)
 
 
+def is_duplicate(span: IncomingSpan) -> bool:
+    """Return whether the shim marked a span of others whose call it has a span of its own for."""
+    return span.attributes.get(c.DUPLICATE) is True
+
+
 def call(span: IncomingSpan, source: Source, received: int) -> ToolCall:
     """Return the row of a call's span.
 

@@ -33,6 +33,7 @@ from fuseboard.forking import after_fork_in_child
 from fuseboard.policy.config import Policy
 from fuseboard.record import Fault
 from fuseboard.runtime import RUNTIME
+from fuseboard.telemetry.duplicates import mark_current
 
 logger = logging.getLogger("fuseboard")
 
@@ -136,6 +137,7 @@ class FrameworkCalls:
         before :meth:`run` ends a call of its own, without an attempt.
         """
         invocation.owner = self
+        mark_current(invocation.tool)
         return _Offer(self, invocation)
 
     def run(self, invocation: Invocation, proceed: Callable[[], Any]) -> Any:
@@ -239,6 +241,7 @@ class FrameworkCalls:
 
     def _record(self, tool: Tool, invocation: Invocation, judged: Fault | Outcome) -> None:
         invocation.is_claimed = True
+        mark_current(invocation.tool)
         token = RUNNING.set(invocation)
         try:
             call = open_call(tool, (), invocation.arguments)
@@ -251,6 +254,8 @@ class FrameworkCalls:
             close_call(call, now, Outcome.ERROR, judged, strategy=answer_to(judged))
 
     def _begin(self, invocation: Invocation, proceed: Callable[[], Any]) -> _Runner:
+        if invocation.owner is None:  # else it has been offered
+            mark_current(invocation.tool)
         invocation.owner = self
         invocation.proceed = proceed
         invocation.is_claimed = True

@@ -24,6 +24,7 @@ from fuseboard.runtime import Runtime
 from fuseboard.telemetry.attributes import ToolParts
 from fuseboard.telemetry.call_log import CallLog
 from fuseboard.telemetry.capture import Capture
+from fuseboard.telemetry.duplicates import DuplicateMarker
 from fuseboard.telemetry.encoding import Encoder, clean_resource
 from fuseboard.telemetry.logs import EventLog
 from fuseboard.telemetry.losses import Losses, Signal
@@ -141,13 +142,15 @@ class Assembly:
     def _attach(self) -> PipelineProcessor | None:
         """Connect the provider with the pipeline."""
         provider = self._provider
+        add = getattr(provider, "add_span_processor", None)
         if self.pipeline is None:
             logger.info(
                 "spans go through the TracerProvider of the application only; give "
                 "fuseboard.init an endpoint to send fuseboard's own spans there as well"
             )
+            if add is not None:
+                add(DuplicateMarker())
             return None
-        add = getattr(provider, "add_span_processor", None)
         if add is None:
             logger.warning(
                 "the TracerProvider %s takes no span processor: fuseboard's spans go where it "

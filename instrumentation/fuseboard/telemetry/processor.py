@@ -8,6 +8,7 @@ from opentelemetry.context import Context
 from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor
 
 from fuseboard.conventions import SCOPE_NAME
+from fuseboard.telemetry.duplicates import mark_started
 
 
 class PipelineProcessor(SpanProcessor):
@@ -24,8 +25,9 @@ class PipelineProcessor(SpanProcessor):
         self._own_spans_only = own_spans_only
         self._is_off = False
 
-    def on_start(self, span: Span, parent_context: Context | None = None) -> None:
-        """Do nothing."""
+    def on_start(self, span: Span, parent_context: Context | None = None) -> None:  # noqa: ARG002
+        """Mark a span of other instrumentation that tells of a call of ours."""
+        mark_started(span)
 
     def on_end(self, span: ReadableSpan) -> None:
         """Queue the span if it is sampled and ours to send."""
