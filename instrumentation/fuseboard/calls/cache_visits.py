@@ -122,7 +122,8 @@ class Visit:
     def keep(self, value: Any) -> Entry | None:
         """Keep a live and valid answer and share it; return its entry."""
         call = self._run.call
-        if call.outcome is not Outcome.OK or type(value) in UNFINISHED:
+        # Other arguments than those of the key got an answer to another question.
+        if call.outcome is not Outcome.OK or self._run.was_corrected or type(value) in UNFINISHED:
             return None
         entry = self.cache.keep(self.key, value, call.result_age_seconds or 0.0)
         if entry is not None:

@@ -289,6 +289,11 @@ class GuardedRun:
             base = key_of(self.call).removesuffix(f":c{self._corrections - 1}")
             self.call.idempotency_key = f"{base}:c{self._corrections}"
 
+    @property
+    def was_corrected(self) -> bool:
+        """Whether the arguments are others than those of the caller."""
+        return self._corrections > 0
+
     def uncorrected(self) -> None:
         """Go on without corrections: nobody knew a better request."""
         self.wants_correction = self._may_ask = False

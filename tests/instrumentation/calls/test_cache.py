@@ -26,6 +26,8 @@ from fuseboard import (
 )
 from fuseboard.conventions import Layer
 
+INPUT = fuseboard.Verdict(ErrorClass.L1_INPUT, "mine", retryable=False)
+
 
 class Source:
     """What a tool reads: counts how often, and fails when told to."""
@@ -441,3 +443,26 @@ def test_adapters_refuse_a_cache_and_keep_what_else_a_policy_says(telemetry: Any
 
     with pytest.raises(type(status_error(429))):
         calls.run(Invocation("read", {}), limited)
+
+
+@BOTH
+def test_answer_to_corrected_arguments_is_not_kept_for_the_wrong_ones(
+    telemetry: Any, is_async: bool
+) -> None:
+    asked: list[str] = []
+
+    def read(city: str) -> str:
+        asked.append(city)
+        if city == "Osl":
+            raise ValueError("unknown city")
+        return city
+
+    async def read_later(city: str) -> str:
+        return read(city)
+
+    policy = cached(feedback=fuseboard.Feedback(lambda mistake: {"city": "Oslo"}))
+    tool: Any = fuseboard.wrap(read_later if is_async else read, name="r", policy=policy)
+    fuseboard.classifier(lambda e: INPUT if isinstance(e, ValueError) else None)
+    for _ in range(2):
+        assert (asyncio.run(tool("Osl")) if is_async else tool("Osl")) == "Oslo"
+    assert asked == ["Osl", "Oslo"] * 2
