@@ -156,6 +156,9 @@ class CallRecord:
         fault: The fault that decided it; also set where it was handled (degraded, partial).
         layer_actions: (layer, action) pairs of ``conventions.LAYER_ACTIONS``, in the order they
             happened.
+        cost: What it costs in all, in a unit of the tool's own.
+        fallback_cost: What of that the fallback costs whose value is served, or which runs.
+        spoilt_cost: What of that fallbacks cost whose value was of no use.
         result: The returned value, only where recording it was asked for.
         telemetry: Private to the telemetry: the call's open span and context.
         attempts: What was tried, in order.
@@ -182,6 +185,8 @@ class CallRecord:
     fallback_tool: str | None = None
     partial_failures: int | None = None
     cost: float | None = None
+    fallback_cost: float | None = None
+    spoilt_cost: float = 0.0
     stream_items: int | None = None
     stream_first_item_seconds: float | None = None
     layer_actions: tuple[tuple[str, str], ...] = ()
@@ -246,6 +251,17 @@ class CallRecord:
             self._hash = make(self.unhashed_args, kwargs)
             self.unhashed_kwargs = None
         return self._hash
+
+    def add_up_costs(self) -> None:
+        """Make ``cost`` the sum of what attempts and fallbacks cost."""
+        priced = [attempt.cost for attempt in self.attempts if attempt.cost is not None]
+        self.cost = sum(priced) + self.spoilt_cost + (self.fallback_cost or 0.0)
+
+    def spoil_fallback(self) -> None:
+        """Count what a fallback cost as spent for nothing."""
+        if self.fallback_cost is not None:
+            self.spoilt_cost += self.fallback_cost
+            self.fallback_cost = None
 
     def note(self, layer: str, action: str) -> None:
         """Remember what a layer did."""

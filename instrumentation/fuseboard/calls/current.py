@@ -12,10 +12,11 @@ from fuseboard.record import CallRecord
 
 
 class LaterAttempt(NamedTuple):
-    """Stands for a call whose running attempt is not the first.
+    """Stands for a call whose running attempt is not the first, or whose fallback runs.
 
-    A function that has outlived its timeout goes on beside the next attempt, hence the number
-    belongs to the context it runs in, not to the call.
+    A fallback has the number after the last attempt's. A function that has outlived its timeout
+    goes on beside the next attempt, hence the number belongs to the context it runs in, not to
+    the call.
     """
 
     call: CallRecord
@@ -61,7 +62,7 @@ class CurrentCall:
 
     @property
     def attempt(self) -> int:
-        """The number of the attempt that asked for this, from 1."""
+        """The number of the attempt that asked for this, from 1; in a fallback, one more."""
         return self._number
 
     @property
@@ -79,7 +80,7 @@ class CurrentCall:
         return f"{key_of(self._record)}:{self.attempt}"
 
     def set_cost(self, cost: float) -> None:
-        """Say what the running attempt costs, in a unit of your own; attempts add up.
+        """Say what the running attempt or fallback costs, in a unit of your own; they add up.
 
         Raises:
             ValueError: If it is negative or not finite.
@@ -89,12 +90,11 @@ class CurrentCall:
         record = self._record
         if record.outcome is not None:
             return  # a late word of an attempt that was left behind
-        if record.attempts:
+        if self._number <= len(record.attempts):
             record.attempts[self._number - 1].cost = float(cost)
-            costs = [attempt.cost for attempt in record.attempts if attempt.cost is not None]
-            record.cost = sum(costs)
         else:
-            record.cost = float(cost)
+            record.fallback_cost = float(cost)
+        record.add_up_costs()
 
     def set_result_age(self, seconds: float) -> None:
         """Say how old the data is that will be returned, seconds: of a cached fallback, say.

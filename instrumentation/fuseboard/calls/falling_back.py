@@ -23,7 +23,7 @@ def fall_back(run: GuardedRun) -> Any:
     if stale is not None:
         return stale[0]
     for fallback in run.fallbacks():
-        entered = run.enter()
+        entered = run.enter_fallback()
         try:
             value = ask(run, fallback)
         except BaseException as error:
@@ -43,7 +43,7 @@ async def fall_back_async(run: GuardedRun) -> Any:
     if stale is not None:
         return stale[0]
     for fallback in run.fallbacks():
-        entered = run.enter()
+        entered = run.enter_fallback()
         try:
             value = ask(run, fallback)
             if inspect.isawaitable(value):
@@ -99,6 +99,7 @@ def serves(run: GuardedRun, fallback: Fallback, value: Any, *, is_empty: bool = 
     call = run.call
     if _is_unusable(run, fallback, value, is_empty):
         call.note("fallback", "failed")
+        call.spoil_fallback()
         return False
     call.result_source = fallback.source
     call.confidence = fallback.confidence
@@ -130,6 +131,7 @@ def failed(run: GuardedRun, error: BaseException) -> bool:
         run.end(judged, None, Layer.FALLBACK)
         return True
     run.call.note("fallback", "failed")
+    run.call.spoil_fallback()
     if issubclass(type(error), Exception):
         return False
     run.end(Outcome.ERROR, judged, Layer.FALLBACK)

@@ -184,6 +184,10 @@ class GuardedRun:
         """Make the call current around a stretch of the tool's own code."""
         return enter(self.call)
 
+    def enter_fallback(self) -> Entered:
+        """Make the call current around a fallback's code."""
+        return enter(self.call, is_fallback=True)
+
     @property
     def time_limit(self) -> float | None:
         """Seconds that the attempt may take, or None."""

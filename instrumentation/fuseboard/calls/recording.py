@@ -188,15 +188,16 @@ def open_attempt(call: CallRecord, delay: float = 0.0) -> AttemptRecord:
     return attempt
 
 
-def enter(call: CallRecord) -> Entered:
+def enter(call: CallRecord, *, is_fallback: bool = False) -> Entered:
     """Make the call current, for its children and for ``current_call()``."""
     token: object = None
     try:
         token = RUNTIME.telemetry.enter(call)
     except Exception as fault:
         guard.swallow("making a call's span current", fault)
-    number = len(call.attempts)
-    return token, CURRENT.set(call if number < 2 else LaterAttempt(call, number))
+    number = len(call.attempts) + is_fallback
+    is_first = number < 2 and not is_fallback
+    return token, CURRENT.set(call if is_first else LaterAttempt(call, number))
 
 
 def leave(entered: Entered) -> None:

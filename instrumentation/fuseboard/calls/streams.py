@@ -228,7 +228,7 @@ async def _open_async(run: GuardedRun, function: Callable[..., Any]) -> _Opening
 def _serve(run: GuardedRun) -> _Opening:
     """Serve the items of the first fallback that gives any; raise if none does."""
     for fallback in run.fallbacks():
-        entered = run.enter()
+        entered = run.enter_fallback()
         try:
             value = ask(run, fallback)
             opening = _first_of(iter(value))
@@ -245,7 +245,7 @@ def _serve(run: GuardedRun) -> _Opening:
 
 async def _serve_async(run: GuardedRun) -> _Opening:
     for fallback in run.fallbacks():
-        entered = run.enter()
+        entered = run.enter_fallback()
         try:
             value = ask(run, fallback)
             if inspect.isawaitable(value):

@@ -55,14 +55,19 @@ def _error_class(call: CallRecord, outcome: Outcome) -> str:
 
 
 def _count_cost(cell: AnyCell, call: CallRecord, outcome: Outcome) -> None:
-    """Count what attempts cost; the cost of those whose result was not used is wasted."""
-    is_used = outcome in _USED
+    """Count what attempts and fallbacks cost; that of a result nobody got is wasted."""
+    # Of a stream that its consumer left, what was taken was used.
+    is_used = outcome in _USED or (outcome is Outcome.ABANDONED and bool(call.stream_items))
     priced = [attempt for attempt in call.attempts if attempt.cost is not None]
     for attempt in priced:
         is_last = attempt is call.attempts[-1]
         is_wasted = not (is_used and is_last and attempt.fault is None)
         cell.add(COSTS, _wasted(is_wasted), attempt.cost or 0.0)
-    if not priced and call.cost is not None:
+    if call.fallback_cost is not None:
+        cell.add(COSTS, _wasted(outcome is not Outcome.DEGRADED), call.fallback_cost)
+    if call.spoilt_cost:
+        cell.add(COSTS, _wasted(True), call.spoilt_cost)
+    elif not priced and call.fallback_cost is None and call.cost is not None:
         cell.add(COSTS, _wasted(not is_used), call.cost)
 
 
