@@ -17,6 +17,8 @@ import pytest
 
 import fuseboard
 from fuseboard import conventions, errors
+from fuseboard.adapters.anthropic_tools import AnthropicTools
+from fuseboard.adapters.openai_tools import OpenAITools
 from fuseboard.calls import packets
 from fuseboard.calls.wrapping import ToolOptions
 from fuseboard.classification import judge_exception, judge_result
@@ -266,6 +268,15 @@ def test_exceptions_have_the_class_that_the_page_says(name: str, wanted: str) ->
     fault = judge_exception(getattr(builtins, name)(), now=0.0)
     assert isinstance(fault, Fault)
     assert str(fault.verdict.error_class) == wanted
+
+
+def test_every_option_of_tool_loops_is_documented_with_its_default() -> None:
+    page = section((ROOT / "docs" / "tool-loops.md").read_text(), "## Defaults")
+    for made in (OpenAITools, AnthropicTools):
+        wanted = defaults_of(made) | defaults_of(made.run) | defaults_of(made.run_async)
+        for given in ("self", "answer"):
+            wanted.pop(given)
+        assert documented(page, "option") == wanted
 
 
 CODES = [

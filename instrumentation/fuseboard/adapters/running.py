@@ -235,18 +235,23 @@ class FrameworkCalls:
         fault = Fault(UNKNOWN_TOOL, "unknown_tool", f"there is no tool named {invocation.tool!r}")
         self._record(self._unknown.tool, invocation, fault)
 
+    def refuse_as(self, invocation: Invocation, fault: Fault, tool: Tool) -> None:
+        """Record a call that was refused for a reason that the adapter has judged itself."""
+        self._record(tool, invocation, fault)
+
     def interrupt(self, invocation: Invocation) -> None:
         """Record a call that the framework put off before the tool ran, to ask the user, say."""
         self._record(self._runner_of(invocation).tool, invocation, Outcome.INTERRUPTED)
 
     def _record(self, tool: Tool, invocation: Invocation, judged: Fault | Outcome) -> None:
-        invocation.is_claimed = True
         mark_current(invocation.tool)
         token = RUNNING.set(invocation)
         try:
             call = open_call(tool, (), invocation.arguments)
         finally:
             _reset(token)
+            # Not before: a tool of fuseboard's own claims it, and takes over what it says.
+            invocation.is_claimed = True
         now = RUNTIME.clock.monotonic()
         if isinstance(judged, Outcome):
             close_call(call, now, judged)

@@ -25,7 +25,7 @@ class _Answering(http.server.BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         length = int(self.headers.get("content-length") or 0)
-        self.rfile.read(length)
+        self.body = self.rfile.read(length)
         self.close_connection = True
         with contextlib.suppress(OSError):
             self.server.answers[self.path.split("/")[1]](self)  # type: ignore[attr-defined]
@@ -74,16 +74,18 @@ class Places:
         encoded = (body if is_text else json.dumps(body)).encode()
         kind = "text/plain" if is_text else "application/json"
 
-        def answer(handler: _Answering) -> None:
-            handler.send_response(status)
-            for name, value in {"content-type": kind, **(headers or {})}.items():
-                handler.send_header(name, value)
-            handler.send_header("content-length", str(len(encoded)))
-            handler.end_headers()
-            if handler.command != "HEAD":
-                handler.wfile.write(encoded)
+        told = {"content-type": kind, **(headers or {})}
+        return self._address(lambda handler: _send(handler, status, encoded, told))
 
-        return self._address(answer)
+    def script(self, *answers: Any) -> tuple[str, list[Any]]:
+        """Return an address that gives these answers in turn, and what it is told each time."""
+        waiting, told = list(answers), []
+
+        def answer(handler: _Answering) -> None:
+            told.append(json.loads(handler.body))
+            _send(handler, 200, json.dumps(waiting.pop(0)).encode())
+
+        return self._address(answer), told
 
     def raw(self, answer: bytes) -> str:
         """Return an address that answers with these bytes and hangs up."""
@@ -199,6 +201,21 @@ def receive(line: socket.socket, count: int) -> bytes:
             raise EOFError
         received += more
     return received
+
+
+def _send(
+    handler: _Answering,
+    status: int,
+    body: bytes,
+    headers: Mapping[str, str] | None = None,
+) -> None:
+    handler.send_response(status)
+    for name, value in (headers or {"content-type": "application/json"}).items():
+        handler.send_header(name, value)
+    handler.send_header("content-length", str(len(body)))
+    handler.end_headers()
+    if handler.command != "HEAD":
+        handler.wfile.write(body)
 
 
 def _write(handler: _Answering, answer: bytes) -> None:
