@@ -14,17 +14,16 @@ import math
 import threading
 import weakref
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final, NamedTuple, Protocol
 
 from fuseboard import guard
 from fuseboard.errors import ConfigurationError
 from fuseboard.forking import after_fork_in_child
+from fuseboard.policy.cache_threads import AskingThreads
 from fuseboard.policy.config.checks import check_int, check_positive
 from fuseboard.runtime import RUNTIME
 
 FAULTS_IN_A_ROW: Final = 3
-_THREADS: Final = 8
 _MAGIC: Final = b"fuseboard1 "
 _SOLID: Final = frozenset({str, int, bool, type(None)})
 
@@ -122,7 +121,8 @@ class RedisStore:
             client of ``redis.asyncio`` serves async tools only and belongs to its event loop.
         prefix: What all keys begin with; give it the name of the application where several
             share a Redis, and another one to leave all entries behind.
-        timeout: Seconds for one question; of a client of your own, set its time-outs too.
+        timeout: Seconds to connect, and seconds to wait for an answer. Nobody waits for longer
+            than both, whatever a client of your own does.
         pause: Seconds in which nobody asks after three faults in a row.
         max_bytes: Longer answers are kept in memory only.
         serializer: Default JSON, for answers that JSON gives back as they were; the others are
@@ -154,6 +154,7 @@ class RedisStore:
             raise ConfigurationError(
                 f"RedisStore(serializer={serializer!r}): must have the methods dumps and loads"
             )
+        self._is_ours = isinstance(target, str)
         self._client = _connect(target, timeout) if isinstance(target, str) else target
         if not all(callable(getattr(self._client, name, None)) for name in ("get", "set")):
             raise ConfigurationError(
@@ -168,7 +169,8 @@ class RedisStore:
         self._timeout = timeout
         self._max_bytes = max_bytes
         self._pause = _Pause(pause)
-        self._threads: ThreadPoolExecutor | None = None
+        self._threads = AskingThreads("fuseboard-redis")
+        self._is_proven = False
         _STORES[id(self)] = self
 
     def __repr__(self) -> str:
@@ -185,7 +187,7 @@ class RedisStore:
     def renew(self) -> None:
         """Make locks and threads anew in a forked child; redis-py renews its connections."""
         self._pause.renew_lock()
-        self._threads = None
+        self._threads.renew()
 
     def get(self, key: str) -> Found | None:
         """Return an answer, or None; never raises."""
@@ -254,40 +256,47 @@ class RedisStore:
         if not self._pause.is_over():
             return None
         try:
-            answer = ask()
+            # A connection of ours keeps to its time, once it is there: looking up a name does
+            # not, and nobody knows what a client of the user's does.
+            if self._is_ours and self._is_proven:
+                answer = ask()
+            else:
+                answer = self._threads.submit(ask).result(self._patience)
         except Exception as fault:
             self._failed(fault)
             return None
-        self._pause.succeeded()
+        self._succeeded()
         return answer
 
     async def _try_async(self, ask: Callable[[], Any]) -> Any:
         if not self._pause.is_over():
             return None
         try:
-            async with asyncio.timeout(None if self.is_async_only else 2 * self._timeout) as scope:
+            async with asyncio.timeout(self._patience):
                 if self.is_async_only:
-                    scope.reschedule(asyncio.get_running_loop().time() + self._timeout)
                     answer = await ask()
                 else:
                     # A thread, for a connection of asyncio's belongs to one event loop.
-                    loop = asyncio.get_running_loop()
-                    answer = await loop.run_in_executor(self._executor(), ask)
+                    answer = await asyncio.wrap_future(self._threads.submit(ask))
         except Exception as fault:
             self._failed(fault)
             return None
-        self._pause.succeeded()
+        self._succeeded()
         return answer
+
+    @property
+    def _patience(self) -> float:
+        # Twice: to connect and to ask.
+        return 2 * self._timeout
+
+    def _succeeded(self) -> None:
+        self._pause.succeeded()
+        self._is_proven = True
 
     def _failed(self, fault: Exception) -> None:
         self._pause.failed()
+        self._is_proven = False
         guard.swallow("asking Redis for an answer", fault)
-
-    def _executor(self) -> ThreadPoolExecutor:
-        threads = self._threads
-        if threads is None:
-            self._threads = threads = ThreadPoolExecutor(_THREADS, "fuseboard-redis")
-        return threads
 
 
 def _connect(url: str, timeout: float) -> Any:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import pickle
+import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +27,9 @@ from fuseboard import (
     RedisStore,
     ResultSource,
 )
+from fuseboard.policy import cache_threads
 from fuseboard.policy.cache_redis import FAULTS_IN_A_ROW
+from fuseboard.policy.cache_threads import MAX_THREADS, AskingThreads
 
 redis: Any = pytest.importorskip("redis")
 BOTH = pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
@@ -395,3 +400,68 @@ def test_objects_need_a_key_where_processes_share(running: RealRedis) -> None:
     with pytest.raises(ConfigurationError, match="no part of the key"):
         fuseboard.wrap(Client().read, policy=policy)
     fuseboard.wrap(Client().read, policy=Policy(cache=Cache(), effects="none"))
+
+
+class Hanging:
+    """A client that never answers, as where nobody set a time-out, or a name is looked up."""
+
+    def __init__(self) -> None:
+        self.let_go = threading.Event()
+
+    def get(self, key: str) -> None:
+        self.let_go.wait(60)
+
+    def set(self, key: str, value: bytes, **options: Any) -> None:
+        self.let_go.wait(60)
+
+
+@BOTH
+def test_client_that_hangs_costs_a_bounded_time_and_no_call(telemetry: Any, is_async: bool) -> None:
+    telemetry.may_fault = True
+    client = Hanging()
+    process = Process(Cache(redis=RedisStore(client, timeout=0.05)), is_async)
+    began = time.monotonic()
+    for number in range(20):
+        assert process.read(f"city {number}")["n"] == number + 1
+    assert time.monotonic() - began < 10
+    client.let_go.set()
+
+
+def test_process_ends_although_a_client_hangs() -> None:
+    source = """
+import threading, fuseboard
+class Client:
+    def get(self, key):
+        threading.Event().wait()
+    def set(self, *a, **k):
+        threading.Event().wait()
+store = fuseboard.RedisStore(Client(), timeout=0.05)
+policy = fuseboard.Policy(cache=fuseboard.Cache(redis=store), effects="none")
+read = fuseboard.wrap(lambda city: city, name="read", policy=policy)
+print(read("Oslo"))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", source], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (done.returncode, done.stdout) == (0, "Oslo\n")
+
+
+def test_questions_of_many_threads_are_asked_by_a_few(
+    telemetry: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cache_threads, "IDLE_SECONDS", 0.02)
+    threads = AskingThreads("test-asks")
+    with ThreadPoolExecutor(30) as pool:
+        answers = list(
+            pool.map(lambda number: threads.submit(lambda: number).result(20), range(300))
+        )
+    assert answers == list(range(300))
+    names = [thread.name for thread in threading.enumerate()]
+    assert names.count("test-asks") <= MAX_THREADS
+    with pytest.raises(ZeroDivisionError):
+        threads.submit(lambda: 1 // 0).result(20)
+    deadline = time.monotonic() + 20
+    while any(thread.name == "test-asks" for thread in threading.enumerate()):
+        assert time.monotonic() < deadline, "an idle thread does not end"
+        time.sleep(0.01)
+    assert threads.submit(lambda: "again").result(20) == "again"
