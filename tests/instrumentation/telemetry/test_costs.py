@@ -24,6 +24,7 @@ from fuseboard import (
     Retry,
     Validation,
 )
+from fuseboard.policy.registry import BREAKERS
 
 RETRY = Retry(wait_initial=0, semantic=True)
 EMPTY = Validation(non_empty=True)
@@ -60,9 +61,10 @@ class Spent:
 
 
 @pytest.fixture
-def spent(start: Any, registry: CollectorRegistry, collector: Any) -> Spent:
+def spent(start: Any, registry: CollectorRegistry, collector: Any) -> Iterator[Spent]:
     start(region="eu-west")
-    return Spent(registry, collector)
+    yield Spent(registry, collector)
+    BREAKERS.clear()
 
 
 def script(*steps: Any) -> Callable[..., Any]:
