@@ -115,7 +115,7 @@ def _canonical(bound: Mapping[str, Any]) -> str:
     return _ENCODE(bound if type(bound) is dict else dict(bound))
 
 
-def plain(value: object, text: Callable[[str], str] | None = None) -> object:
+def plain(value: object, text: Callable[[str], object] | None = None) -> object:
     """Return a bounded copy of a value, made of JSON's types and markers only.
 
     Args:
@@ -131,7 +131,7 @@ def plain(value: object, text: Callable[[str], str] | None = None) -> object:
 class _Plain:
     """One conversion: counts what it visits and knows what it is inside of."""
 
-    def __init__(self, text: Callable[[str], str] | None) -> None:
+    def __init__(self, text: Callable[[str], object] | None) -> None:
         self._text = text
         self._nodes = 0
         self._inside: set[int] = set()

@@ -9,6 +9,7 @@ from typing import Final
 
 from fuseboard import conventions as c
 from fuseboard.arguments import plain
+from fuseboard.conventions import MAX_MESSAGE_LENGTH
 from fuseboard.record import CallRecord
 from fuseboard.telemetry.attributes import Attributes
 from fuseboard.telemetry.redaction import MASK, name, redact
@@ -46,12 +47,20 @@ class Capture:
 def captured(value: object) -> str:
     """Return a value as strict JSON of at most 8192 characters, redacted."""
     try:
-        text = json.dumps(_masked(plain(value, redact)), allow_nan=False, ensure_ascii=True)
+        text = json.dumps(_masked(plain(value, _shown)), allow_nan=False, ensure_ascii=True)
     except Exception:
         return '{"$type":"unreadable"}'
     if len(text) <= MAX_CAPTURED:
         return text
     return json.dumps({"$type": "more", "length": len(text), "start": text[: MAX_CAPTURED // 2]})
+
+
+def _shown(text: str) -> object:
+    """Return a text redacted; one that was cut says how long it was."""
+    shown = redact(text)
+    if len(text) <= MAX_MESSAGE_LENGTH:
+        return shown
+    return {"$type": "str", "length": len(text), "start": shown}
 
 
 def _masked(value: object) -> object:

@@ -225,6 +225,26 @@ def test_hc_51_buckets_reach_ten_minutes(start: Any, registry: CollectorRegistry
     assert buckets["+Inf"] == 101
 
 
+def test_hc_51_a_quantile_of_slow_calls_lies_in_their_bucket(
+    start: Any, registry: CollectorRegistry
+) -> None:
+    start()
+    register()
+    for _ in range(100):
+        handmade.end(handmade.start(), duration=45.0)
+    buckets = [
+        (float(labels["le"]), n)
+        for labels, n in samples(registry, "fuseboard_tool_call_duration_seconds_bucket")
+    ]
+    # As Prometheus does: interpolate within the first bucket that holds the rank.
+    rank = 0.95 * buckets[-1][1]
+    place = next(i for i, (_, n) in enumerate(buckets) if n >= rank)
+    (low, before), (high, upto) = buckets[place - 1], buckets[place]
+    p95 = low + (high - low) * (rank - before) / (upto - before)
+    assert (low, high) == (30.0, 60.0)
+    assert p95 == pytest.approx(58.5)
+
+
 # --- HC-49 ----------------------------------------------------------------------------------
 def test_hc_49_invented_names_messages_and_ids_make_no_series(
     start: Any, registry: CollectorRegistry

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Any
 
 import handmade_calls as handmade
@@ -128,6 +129,19 @@ def test_no_pattern_takes_long_over_hostile_text(shape: str) -> None:
 
 
 # --- Capture --------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    "piece",
+    ["é", "日本", "x", "9", "-", "a-", "a.", "_", "ab_", " ", "password", "password ", "token_",
+     "secret key ", "password=", "password:'", 'password=\\"', "eyJaaaaaa.", "http://", "a:b@",
+     "Bearer ", "sk-", "-----BEGIN A PRIVATE KEY-----", "\\", "'", "=>"],
+)  # fmt: skip
+def test_no_text_keeps_the_tool_waiting(piece: str) -> None:
+    text = (piece * 5000)[:5000]
+    began = time.perf_counter()
+    redact(text)
+    assert time.perf_counter() - began < 1.0  # a few ms, as a rule
+
+
 def test_captured_values_are_strict_json_without_secrets() -> None:
     value = {
         "q": "hotel",
