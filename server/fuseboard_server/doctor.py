@@ -16,6 +16,7 @@ from packaging.requirements import Requirement
 
 from fuseboard import conventions
 from fuseboard.errors import ConfigurationError
+from fuseboard.policy.file import read_policies
 from fuseboard.telemetry.settings import Settings, is_disabled, resolve
 from fuseboard_server import presence
 from fuseboard_server.probing import Kind, probe
@@ -138,11 +139,27 @@ def _configuration(_: Setup) -> Iterator[Finding]:
         )
 
 
+def _policies(_: Setup) -> Iterator[Finding]:
+    named = os.environ.get(conventions.ENV_CONFIG, "").strip()
+    if not named:
+        return
+    try:
+        # What it names belongs to the agents, and need not be installed here.
+        found = read_policies(Path(named).expanduser().absolute(), imports=False)
+    except ConfigurationError as error:
+        advice = (
+            "mend the file; agents that start with it fail, and `fuseboard.reload()` refuses it"
+        )
+        yield Finding(Grade.FAIL, "policies", str(error), advice)
+    else:
+        yield Finding(Grade.OK, "policies", f"{found}: {found.words()}")
+
+
 def _agent_settings() -> Settings:
     """Return what ``fuseboard.init()`` would decide in this environment."""
     return resolve(
         service=None, region=None, environment=None, endpoint=None, regions=(), headers=None,
-        registry=None, tracer_provider=None, metrics_port=None, record_arguments=False,
+        config=None, log_calls=None, registry=None, tracer_provider=None, metrics_port=None, record_arguments=False,
         record_results=False, heartbeat_seconds=15.0, shutdown_timeout=5.0,
     )  # fmt: skip
 
@@ -265,6 +282,7 @@ CHECKS: tuple[Check, ...] = (
     _versions,
     _packages,
     _configuration,
+    _policies,
     _hash_key,
     _data_folder,
     _data_file,

@@ -57,6 +57,22 @@ def test_an_environment_in_which_no_agent_starts_fails(
     assert doctor.default_collector(tmp_path) == DEFAULT_COLLECTOR
 
 
+def test_the_file_of_policies_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "policies" not in look(tmp_path)
+    file = tmp_path / "policies.toml"
+    monkeypatch.setenv("FUSEBOARD_CONFIG", str(file))
+    file.write_text("[tools.search]\nfallback = 'a.module.of.the.agent:search'\ntimeout = 5\n")
+    finding = look(tmp_path)["policies"]
+    assert (finding.grade, finding.seen) == (
+        Grade.OK,
+        f"{file}: defaults for all tools: none; tools: search",
+    )
+    file.write_text("[tools.search]\ntimeout = -5\n")
+    finding = look(tmp_path)["policies"]
+    assert finding.grade is Grade.FAIL
+    assert "line 2: [tools.search] timeout = -5: must be" in finding.seen
+
+
 def test_telemetry_that_is_turned_off_is_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -220,6 +220,8 @@ class _Reader:
                 f"{where}: everybody may write this file, so what it names is not imported; "
                 "take that permission away (chmod o-w)",
             )
+        if not self.document.imports:
+            return _not_imported
         module, _, name = dotted.partition(":")
         try:
             found: Any = importlib.import_module(module)
@@ -230,6 +232,10 @@ class _Reader:
                 self.at, f"{where}: cannot be imported ({type(error).__name__}: {error})"
             ) from error
         return found
+
+
+def _not_imported(*args: object, **kwargs: object) -> None:
+    """Stand for a function whose module is not at hand."""
 
 
 def _is_array(member: Any) -> bool:

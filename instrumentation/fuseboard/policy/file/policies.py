@@ -72,16 +72,21 @@ class PolicyFile:
         return patch.refused(error) if patch is not None else error
 
 
-def read_policies(path: Path) -> PolicyFile:
+def read_policies(path: Path, *, imports: bool = True) -> PolicyFile:
     """Read a configuration file.
 
     A table that no code could make legal is refused at once, and not when the tool is made that
     it is about.
 
+    Args:
+        path: Where the file is.
+        imports: Whether functions are imported that it names. If not, the policies are good for
+            nothing but to find out whether the rest is legal.
+
     Raises:
         ConfigurationError: If the file can't be read or says something that is not legal.
     """
-    document = read(path)
+    document = read(path, imports=imports)
     _check_names(document)
     defaults = patch_of(Policy, document.tables.get(_DEFAULTS, {}), document, (_DEFAULTS,))
     named = document.tables.get(_TOOLS, {})

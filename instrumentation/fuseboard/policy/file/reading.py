@@ -23,12 +23,14 @@ class Document:
     Attributes:
         path: Where it is, absolute.
         tables: What it says.
-        may_name_functions: Whether it may name functions, which are then imported.
+        may_name_functions: Whether it may name functions.
+        imports: Whether those are imported.
     """
 
     path: Path
     tables: dict[str, Any]
     may_name_functions: bool = True
+    imports: bool = True
     _lines: dict[Keys, int] = field(default_factory=dict, repr=False)
 
     def wrong(self, keys: Keys, problem: str) -> ConfigurationError:
@@ -43,7 +45,7 @@ class Document:
         return ConfigurationError(f"{where}: {problem}")
 
 
-def read(path: Path) -> Document:
+def read(path: Path, *, imports: bool = True) -> Document:
     """Read a file.
 
     Raises:
@@ -59,7 +61,7 @@ def read(path: Path) -> Document:
         raise ConfigurationError(f"{path}: is not valid TOML: {error}") from None
     # Who may write the file could have any code run in here.
     is_safe = os.name != "posix" or not mode & stat.S_IWOTH
-    return Document(path, tables, is_safe, lines_of(text))
+    return Document(path, tables, is_safe, imports, lines_of(text))
 
 
 def _bytes_of(path: Path) -> tuple[bytes, int]:
