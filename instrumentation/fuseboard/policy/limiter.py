@@ -12,6 +12,7 @@ thread waits for an event, one in a task for a future of its own loop.
 from __future__ import annotations
 
 import asyncio
+import heapq
 import threading
 from collections import OrderedDict, deque
 from collections.abc import Callable
@@ -39,12 +40,13 @@ class Place:
     Attributes:
         state: How far it has come.
         begins: When the attempt may begin, monotonic seconds; valid while the slot is held.
+        token: The number of its token; 0 for none, or for one that another gave back.
         expires: Until when it waits, monotonic seconds.
         retry_after: Of a refused one, seconds until asking again may help, if that is known.
     """
 
     __slots__ = ("_limiter", "_wake", "begins", "expires", "generation", "has_begun",
-                 "retry_after", "state")  # fmt: skip
+                 "retry_after", "state", "token")  # fmt: skip
 
     def __init__(self, limiter: Limiter, generation: int, expires: float) -> None:
         self._limiter = limiter
@@ -53,6 +55,7 @@ class Place:
         self.expires = expires
         self.state = PlaceState.WAITING
         self.begins = 0.0
+        self.token = 0
         self.retry_after: float | None = None
         self.has_begun = False
 
@@ -131,7 +134,7 @@ class Limiter:
         self.key = key
         self.config = config
         self.clock = clock
-        self._tokens = Tokens(config)
+        self._tokens = Tokens(config.rate, config.allowance) if config.rate is not None else None
         self._generation = 0
         self.renew()
 
@@ -216,16 +219,17 @@ class Limiter:
 
     def _grant(self, place: Place) -> None:
         """Give a place its slot, unless its token would come too late."""
-        now = self.clock.monotonic()
-        begins = self._tokens.next(now)
-        if begins > now:
-            is_full = self._tokens.waiting(now) >= self.config.queue
-            if is_full or begins > place.expires:
-                place.retry_after = begins - now
-                place.state = PlaceState.REFUSED
-                return
-        self._tokens.take(now)
-        place.begins = begins
+        tokens = self._tokens
+        if tokens is not None:
+            now = self.clock.monotonic()
+            begins = tokens.next(now)
+            if begins > now:
+                is_full = tokens.waiting(now) >= self.config.queue
+                if is_full or begins > place.expires:
+                    place.retry_after = begins - now
+                    place.state = PlaceState.REFUSED
+                    return
+            place.begins, place.token = begins, tokens.take(now)
         self._running += 1
         place.state = PlaceState.HELD
 
@@ -236,8 +240,8 @@ class Limiter:
         if state is PlaceState.WAITING:
             self._queue.pop(place, None)
         elif state is PlaceState.HELD:
-            if not place.has_begun:
-                self._tokens.put_back()
+            if self._tokens is not None and not place.has_begun:
+                self._tokens.put_back(place.token, place.begins, self.clock.monotonic())
             self._running -= 1
             self._advance()
 
@@ -266,30 +270,49 @@ class Tokens:
     one number, and the n-th who waits knows at once when its turn comes.
     """
 
-    __slots__ = ("_full_at", "_interval", "_slack")
+    __slots__ = ("_free", "_full_at", "_given", "_interval", "_slack")
 
-    def __init__(self, config: Limit) -> None:
-        """Make a full bucket; without a rate it never runs empty."""
-        self._interval = 1.0 / config.rate if config.rate is not None else 0.0
-        self._slack = (config.allowance - 1) * self._interval
+    def __init__(self, rate: float, burst: int) -> None:
+        """Make a full bucket."""
+        self._interval = 1.0 / rate
+        self._slack = (burst - 1) * self._interval
         self._full_at = float("-inf")
+        self._given = 0
+        # Turns yet to come that somebody gave back, while others had later ones.
+        self._free: list[float] = []
 
     def next(self, now: float) -> float:
         """Return when the next attempt may begin, monotonic seconds, ``now`` at the earliest."""
-        return max(now, self._full_at - self._slack)
+        free = self._free
+        while free and free[0] < now:
+            heapq.heappop(free)
+        return free[0] if free else max(now, self._full_at - self._slack)
 
     def waiting(self, now: float) -> int:
         """Return how many attempts hold a token of the future."""
         late = self._full_at - self._slack - now - self._interval
-        return ceil(late / self._interval - 1e-9) if late > 0 else 0
+        return ceil(late / self._interval - 1e-9) - len(self._free) if late > 0 else 0
 
-    def take(self, now: float) -> None:
-        """Use the next token."""
+    def take(self, now: float) -> int:
+        """Use the token that ``next`` spoke of; return its number."""
+        if self._free:
+            heapq.heappop(self._free)
+            return 0
         self._full_at = max(self._full_at, now) + self._interval
+        self._given += 1
+        return self._given
 
-    def put_back(self) -> None:
-        """Undo a ``take``."""
-        self._full_at -= self._interval
+    def put_back(self, token: int, begins: float, now: float) -> None:
+        """Take a token back that was not used.
+
+        Only as far as nobody's turn comes too close to another's: the last one is as if it had
+        not been given, an earlier one is given again if its time is yet to come.
+        """
+        if token == self._given:
+            self._given -= 1
+            self._full_at -= self._interval
+        elif begins > now:
+            heapq.heappush(self._free, begins)
 
 
 def _resolve(future: asyncio.Future[None]) -> None:

@@ -535,3 +535,81 @@ def test_forked_child_can_use_a_breaker_whose_lock_was_held(clock: Any, reports:
     breaker.renew_locks()
     fail(breaker, 4)
     assert breaker.state is BreakerState.OPEN
+
+
+class Shared:
+    """A tool in both worlds behind one breaker, whose probes wait until they are let go."""
+
+    def __init__(self) -> None:
+        self.fails = True
+        self.let_go = threading.Event()
+        self.entries: list[str] = []
+        self.refused: list[str] = []
+        self.now = fuseboard.wrap(self._now, name="shared", policy=POLICY)
+        self.later = fuseboard.wrap(self._later, name="shared", policy=POLICY)
+
+    def _now(self) -> str:
+        if self.fails:
+            raise ConnectionResetError
+        self.entries.append("thread")
+        assert self.let_go.wait(30)
+        return "ok"
+
+    async def _later(self) -> str:
+        self.entries.append("task")
+        assert await asyncio.to_thread(self.let_go.wait, 30)
+        return "ok"
+
+    def knock(self) -> list[str]:
+        try:
+            return [self.now()]
+        except CircuitOpenError:
+            self.refused.append("thread")
+            return ["refused"]
+
+    async def knock_later(self) -> str:
+        try:
+            return await self.later()
+        except CircuitOpenError:
+            self.refused.append("task")
+            return "refused"
+
+    async def knock_often(self) -> list[str]:
+        return list(await asyncio.gather(*(self.knock_later() for _ in range(25))))
+
+
+def test_hc_25_one_probe_of_threads_and_tasks_at_once(telemetry: Any, clock: Any) -> None:
+    shared, barrier = Shared(), threading.Barrier(26)
+    for _ in range(2):
+        with pytest.raises(ConnectionResetError):
+            shared.now()
+    clock.move(30)
+    shared.fails = False
+
+    def by_thread() -> list[str]:
+        barrier.wait(30)
+        return shared.knock()
+
+    def by_loop() -> list[str]:
+        barrier.wait(30)
+        return asyncio.run(shared.knock_often())
+
+    with ThreadPoolExecutor(26) as pool:
+        pending = [pool.submit(by_thread) for _ in range(25)] + [pool.submit(by_loop)]
+        deadline = 30.0
+        while len(shared.refused) < 49 and deadline > 0:
+            threading.Event().wait(0.01)
+            deadline -= 0.01
+        assert (len(shared.entries), len(shared.refused)) == (1, 49)
+        shared.let_go.set()
+        answers = [answer for done in pending for answer in done.result(30)]
+    assert answers.count("ok") == 1
+    assert state_of("shared") is BreakerState.CLOSED
+
+
+def test_hc_27_failing_tool_leaves_the_others_closed(telemetry: Any, clock: Any) -> None:
+    healthy = fuseboard.wrap(lambda: "ok", name="healthy", policy=POLICY)
+    assert healthy() == "ok"
+    Switch().break_open()
+    assert healthy() == "ok"
+    assert state_of("healthy") is BreakerState.CLOSED

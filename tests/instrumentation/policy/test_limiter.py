@@ -215,6 +215,21 @@ def test_token_that_was_not_used_goes_back(clock: Any) -> None:
     assert again.begins - clock.now == 1
 
 
+def test_turn_that_was_given_back_goes_to_the_next_and_nobody_comes_too_close(
+    clock: Any,
+) -> None:
+    limiter = make_limiter(clock, rate=1, burst=1, wait=50)
+    first, second, third = (limiter.enter() for _ in range(3))
+    first.has_begun = True
+    second.give_back()
+    assert limiter.enter().begins == second.begins
+    assert limiter.enter().begins == third.begins + 1
+    first_of_all = make_limiter(clock, rate=1, burst=1, wait=50)
+    unused, waits = first_of_all.enter(), first_of_all.enter()
+    unused.give_back()
+    assert first_of_all.enter().begins == waits.begins + 1, "its time is over: it is lost"
+
+
 def test_number_that_waits_for_tokens_is_bounded_by_the_queue(clock: Any) -> None:
     limiter = make_limiter(clock, rate=10, burst=1, queue=2, wait=100)
     states = [limiter.enter().state for _ in range(5)]
