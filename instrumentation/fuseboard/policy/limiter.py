@@ -210,7 +210,7 @@ class Limiter:
 
     def _arrive(self, place: Place) -> None:
         concurrency = self.config.concurrency
-        if concurrency is None or (self._running < concurrency and not self._queue):
+        if concurrency is None or self._running < concurrency:
             self._grant(place)
         elif len(self._queue) >= self.config.queue or place.expires <= self.clock.monotonic():
             place.state = PlaceState.REFUSED

@@ -88,6 +88,16 @@ def test_waiter_whose_time_is_over_leaves_the_queue() -> None:
     assert limiter.running == 0, "the slot does not go to who has left"
 
 
+def test_slot_passes_over_who_has_waited_too_long_and_has_not_noticed(clock: Any) -> None:
+    limiter = make_limiter(clock, concurrency=1, wait=1)
+    holder, late = limiter.enter(), limiter.enter()
+    clock.move(0.5)
+    patient = limiter.enter()
+    clock.move(0.7)
+    holder.give_back()
+    assert (late.state, patient.state) == (REFUSED, HELD)
+
+
 async def test_cancelled_waiter_leaves_the_queue_and_no_slot_is_lost() -> None:
     limiter = make_limiter(concurrency=1, wait=30)
     holder, cancelled, next_one = (limiter.enter() for _ in range(3))
