@@ -14,13 +14,12 @@ def admit(run: GuardedRun) -> bool:
     place = run.queued
     if place is None:
         return False
-    began = RUNTIME.clock.monotonic()
     try:
         place.wait()
     except BaseException as error:
         run.interrupted(error, Layer.LIMIT)
         raise
-    return run.has_queued(RUNTIME.clock.monotonic() - began)
+    return run.has_queued(RUNTIME.clock.monotonic() - place.since)
 
 
 async def async_admit(run: GuardedRun) -> bool:
@@ -30,10 +29,9 @@ async def async_admit(run: GuardedRun) -> bool:
     place = run.queued
     if place is None:
         return False
-    began = RUNTIME.clock.monotonic()
     try:
         await place.async_wait()
     except BaseException as error:
         run.interrupted(error, Layer.LIMIT)
         raise
-    return run.has_queued(RUNTIME.clock.monotonic() - began)
+    return run.has_queued(RUNTIME.clock.monotonic() - place.since)

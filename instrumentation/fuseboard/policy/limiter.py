@@ -41,17 +41,19 @@ class Place:
         state: How far it has come.
         begins: When the attempt may begin, monotonic seconds; valid while the slot is held.
         token: The number of its token; 0 for none, or for one that another gave back.
+        since: When the attempt came, monotonic seconds.
         expires: Until when it waits, monotonic seconds.
         retry_after: Of a refused one, seconds until asking again may help, if that is known.
     """
 
     __slots__ = ("_limiter", "_wake", "begins", "expires", "generation", "has_begun",
-                 "retry_after", "state", "token")  # fmt: skip
+                 "retry_after", "since", "state", "token")  # fmt: skip
 
-    def __init__(self, limiter: Limiter, generation: int, expires: float) -> None:
+    def __init__(self, limiter: Limiter, generation: int, since: float, expires: float) -> None:
         self._limiter = limiter
         self._wake: Callable[[], object] | None = None
         self.generation = generation
+        self.since = since
         self.expires = expires
         self.state = PlaceState.WAITING
         self.begins = 0.0
@@ -171,7 +173,8 @@ class Limiter:
             A place, which must be given back on every path, whatever its state.
         """
         wait = self.config.wait if longest is None else min(self.config.wait, longest)
-        place = Place(self, self._generation, self.clock.monotonic() + wait)
+        now = self.clock.monotonic()
+        place = Place(self, self._generation, now, now + wait)
         self._do(self._arrive, place)
         return place
 

@@ -227,7 +227,7 @@ def test_returned_generator_holds_its_slot(telemetry: Any) -> None:
 def test_hc_29_hung_thread_keeps_its_slot_until_it_really_ends(telemetry: Any) -> None:
     let_go = threading.Event()
 
-    @fuseboard.tool(policy=Policy(limit=AT_ONCE, timeout=0.02))
+    @fuseboard.tool(policy=Policy(limit=AT_ONCE, timeout=0.3))
     def hangs() -> None:
         let_go.wait(30)
 
@@ -247,7 +247,7 @@ def test_hc_29_hung_thread_keeps_its_slot_until_it_really_ends(telemetry: Any) -
 
 
 def test_budget_bounds_the_wait(telemetry: Any) -> None:
-    policy = Policy(limit=Limit(concurrency=1, wait=600), budget=0.05)
+    policy = Policy(limit=Limit(concurrency=1, wait=600), budget=0.3)
     with Holder(Policy(limit=policy.limit)) as holder:
         other = fuseboard.wrap(lambda: None, name="held", policy=policy)
         with pytest.raises(BudgetExhaustedError):
