@@ -28,6 +28,7 @@ from fuseboard.classification import judge_result
 from fuseboard.conventions import Layer, Outcome, RetryEnd
 from fuseboard.record import CallRecord, Fault
 from fuseboard.runtime import RUNTIME
+from fuseboard.telemetry.duplicates import mark_current
 
 
 class RepeatedCall:
@@ -123,6 +124,7 @@ class RepeatedCall:
         call = self._call
         if call is None or call.outcome is not None:
             self._invocation.is_claimed = True
+            mark_current(self._invocation.tool)
             token = RUNNING.set(self._invocation)
             call = self._call = open_call(self._tool, (), self._invocation.arguments)
             RUNNING.reset(token)

@@ -13,10 +13,12 @@ from google.adk.runners import InMemoryRunner
 from google.adk.tools import BaseTool, FunctionTool, LongRunningFunctionTool, ToolContext
 from google.adk.tools.agent_tool import AgentTool
 from google.genai import types
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from pydantic import BaseModel, Field
 from tests.instrumentation.conftest import FakeClock, RecordingTelemetry
 
 import fuseboard
+from fuseboard import conventions as c
 from fuseboard.adapters import instrument_google_adk, uninstrument_google_adk
 from fuseboard.arguments import hash_arguments
 from fuseboard.conventions import ErrorClass, Outcome
@@ -374,6 +376,22 @@ async def test_a_packet_is_a_response_with_an_error(
     assert (answer["error_code"], "10.0.0.1" in str(answer)) == ("temporarily_unavailable", False)
     (call,) = telemetry.calls
     assert (call.outcome, call.call_id) == (Outcome.ERROR, "call-0")
+
+
+@pytest.mark.parametrize("is_own", [False, True])
+async def test_beside_adks_own_spans_there_is_one_of_ours_and_it_alone_counts(
+    spans: InMemorySpanExporter, is_own: bool
+) -> None:
+    own_tool = fuseboard.tool(add_later) if is_own else add_later
+    await Talk([("add_later", {"a": 1}), ("add_later", {"b": 1})], tools=[own_tool]).run()
+    found = spans.get_finished_spans()
+    own = [span for span in found if c.OUTCOME in span.attributes]
+    assert sorted(span.attributes[c.OUTCOME] for span in own) == ["error", "ok"]
+    around = {span.context.span_id: span for span in found}
+    for span in own:
+        foreign = around[span.parent.span_id]
+        assert foreign.name == "execute_tool add_later"
+        assert foreign.attributes[c.DUPLICATE] is True
 
 
 class TestToolsOfFuseboard:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from pydantic import BaseModel
 from pydantic_ai import Agent, DeferredToolRequests, ModelRetry, RunContext, exceptions
 from pydantic_ai.exceptions import ApprovalRequired, CallDeferred, UnexpectedModelBehavior
@@ -17,6 +18,7 @@ from pydantic_ai.toolsets import FunctionToolset
 from tests.instrumentation.conftest import FakeClock, RecordingTelemetry
 
 import fuseboard
+from fuseboard import conventions as c
 from fuseboard.adapters import instrument_pydantic_ai, uninstrument_pydantic_ai
 from fuseboard.arguments import hash_arguments
 from fuseboard.conventions import ErrorClass, Outcome, ResultSource, RetryStrategy
@@ -406,6 +408,30 @@ async def test_control_flow_is_never_a_packet(telemetry: RecordingTelemetry) -> 
     agent.tool(picky)
     await agent.run("go")
     assert [call.outcome for call in telemetry.calls] == [Outcome.INTERRUPTED, Outcome.OK]
+
+
+@pytest.mark.parametrize("is_own", [False, True])
+async def test_beside_pydantic_ais_own_spans_there_is_one_of_ours_and_it_alone_counts(
+    spans: InMemorySpanExporter, is_own: bool
+) -> None:
+    Agent.instrument_all()
+    try:
+        agent = agent_of([("add_later", {"a": 1}), ("add_later", {"a": "many"})])
+        agent.tool(fuseboard.tool(add_later) if is_own else add_later)
+        await agent.run("go")
+    finally:
+        Agent.instrument_all(False)
+    found = spans.get_finished_spans()
+    own = [span for span in found if c.OUTCOME in span.attributes]
+    assert sorted(span.attributes[c.OUTCOME] for span in own) == ["error", "ok"]
+    foreign = [
+        span for span in found
+        if span not in own and span.attributes.get(c.GEN_AI_OPERATION_NAME) == c.EXECUTE_TOOL
+    ]  # fmt: skip
+    assert foreign
+    good = next(span for span in own if span.attributes[c.OUTCOME] == "ok")
+    around = next(span for span in foreign if span.context.span_id == good.parent.span_id)
+    assert around.attributes[c.DUPLICATE] is True
 
 
 class TestToolsOfFuseboard:
