@@ -6,27 +6,41 @@ The FastMCP that is part of MCP's own SDK, version 1, is :mod:`fuseboard.adapter
 from __future__ import annotations
 
 import inspect
-from importlib.metadata import version
 from typing import Any, Final
 
 from fuseboard.adapters.functions import with_function
 from fuseboard.adapters.installing import Installation, Target
 from fuseboard.adapters.invocation import Invocation
-from fuseboard.adapters.mcp import client_targets, judged
+from fuseboard.adapters.mcp import client_targets, error_result, judged
 from fuseboard.adapters.packages import Package, require
-from fuseboard.adapters.running import FrameworkCalls, Policies
+from fuseboard.adapters.running import FrameworkCalls, OnError, Policies, words_of
+from fuseboard.calls.packets import ErrorPacket
 
 PACKAGE: Final = Package("fastmcp", extra="fastmcp", oldest="3.0", below="5")
 
 _OWNER: Final = "instrument_fastmcp"
-_CALLS: Final = FrameworkCalls(_OWNER)
+
+
+def _answer(invocation: Invocation, packet: ErrorPacket) -> Any:
+    from fastmcp.exceptions import ToolError
+
+    if invocation.is_remote:
+        return error_result(packet)
+    raise ToolError(words_of(packet))
+
+
+_CALLS: Final = FrameworkCalls(_OWNER, _answer)
 _INSTALLATION: Final = Installation(_OWNER)
 _MISSING: Final = frozenset({"NotFoundError", "DisabledError"})
 _SEEN: Final = "__fuseboard_seen__"
 
 
 def instrument_fastmcp(
-    policy: Policies = None, *, client: bool = True, server: bool = True
+    policy: Policies = None,
+    *,
+    on_error: OnError = "raise",
+    client: bool = True,
+    server: bool = True,
 ) -> None:
     """Record the tool calls that FastMCP's clients make and those that its servers run.
 
@@ -34,17 +48,19 @@ def instrument_fastmcp(
 
     Args:
         policy: One policy for all tools, or a mapping of tools' names to policies.
+        on_error: ``raise`` (the default), or ``packet``: answer a fault with an
+            :class:`fuseboard.ErrorPacket`, as a result with ``isError``.
         client: Whether calls of clients are recorded.
         server: Whether calls that servers get are recorded.
 
     Raises:
-        ConfigurationError: If fastmcp is missing or too old, or the policy is wrong.
+        ConfigurationError: If fastmcp is missing or too old, or an argument is wrong.
 
     Since 0.1.
     """
     require(_OWNER, PACKAGE)
-    _CALLS.configure(policy)
-    targets = client_targets(_CALLS, version("mcp").startswith("1.")) if client else []
+    _CALLS.configure(policy, on_error)
+    targets = client_targets(_CALLS) if client else []
     if server:
         targets += _server_targets()
     _INSTALLATION.remove()  # a side that is left out now may have been wrapped before

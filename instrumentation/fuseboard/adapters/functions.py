@@ -35,11 +35,10 @@ def with_function(
         is_async: Whether the framework awaits it.
 
     Returns:
-        The copy; or the tool itself where its function is fuseboard's already.
+        The copy. A function that is fuseboard's already records its calls itself; a packet that
+        it returns is put into the framework's form.
     """
     function = getattr(tool, name)
-    if is_own_tool(function):
-        return tool
     key = id(tool)
     reference, known, observed = _observed.get(key, (None, None, None))
     if reference is None or reference() is not tool or known is not function:
@@ -56,23 +55,31 @@ def _forget(key: int, reference: weakref.ref[Any]) -> None:
 
 
 def _observe(calls: FrameworkCalls, function: Any, judge: Judge) -> Any:
+    is_own = is_own_tool(function)
+
     # Without annotations of its own, which would stand in for those that a partial lacks.
     @functools.wraps(function)
     def observed(*args, **kwargs):  # type: ignore[no-untyped-def]
         invocation = RUNNING.get()
         if invocation is None or invocation.is_claimed:
             return function(*args, **kwargs)
+        if is_own:
+            return calls.in_form(invocation, function(*args, **kwargs))
         return calls.run(invocation, lambda: judge(function(*args, **kwargs)))
 
     return observed
 
 
 def _observe_async(calls: FrameworkCalls, function: Any, judge: Judge) -> Any:
+    is_own = is_own_tool(function)
+
     @functools.wraps(function)
     async def observed(*args, **kwargs):  # type: ignore[no-untyped-def]
         invocation = RUNNING.get()
         if invocation is None or invocation.is_claimed:
             return await function(*args, **kwargs)
+        if is_own:
+            return calls.in_form(invocation, await function(*args, **kwargs))
 
         async def proceed() -> Any:
             return judge(await function(*args, **kwargs))

@@ -13,7 +13,15 @@ from fuseboard import guard
 from fuseboard.adapters.installing import Installation, Target
 from fuseboard.adapters.invocation import RUNNING, Invocation
 from fuseboard.adapters.packages import Package, require
-from fuseboard.adapters.running import FrameworkCalls, Policies, checked, is_own_tool
+from fuseboard.adapters.running import (
+    FrameworkCalls,
+    OnError,
+    Policies,
+    checked,
+    is_own_tool,
+    words_of,
+)
+from fuseboard.calls.packets import ErrorPacket
 from fuseboard.classification import ResultFinding
 from fuseboard.classification.inspecting import names_of
 from fuseboard.classification.verdicts import semantic_fault
@@ -21,27 +29,45 @@ from fuseboard.classification.verdicts import semantic_fault
 PACKAGE: Final = Package("langchain-core", extra="langchain", oldest="1.1", below="2")
 
 _OWNER: Final = "instrument_langchain"
-_CALLS: Final = FrameworkCalls(_OWNER)
+
+
+def _answer(invocation: Invocation, packet: ErrorPacket) -> Any:
+    from langchain_core.messages import ToolMessage
+
+    if invocation.call_id is None:
+        return packet  # a tool that is run by hand, without a model that could read a message
+    return ToolMessage(
+        words_of(packet),
+        artifact=packet,
+        name=invocation.tool,
+        tool_call_id=invocation.call_id,
+        status="error",
+    )
+
+
+_CALLS: Final = FrameworkCalls(_OWNER, _answer)
 _INSTALLATION: Final = Installation(_OWNER)
 _MESSAGE: Final = "langchain_core.messages.tool.ToolMessage"
 _RETURNED_ERROR: Final = semantic_fault("tool_message_error")
 
 
-def instrument_langchain(policy: Policies = None) -> None:
+def instrument_langchain(policy: Policies = None, *, on_error: OnError = "raise") -> None:
     """Record every tool call that LangChain or LangGraph makes, and guard it by policy.
 
     A second call changes the policies and wraps nothing again.
 
     Args:
         policy: One policy for all tools, or a mapping of tools' names to policies.
+        on_error: ``raise`` (the default), or ``packet``: answer a fault with an
+            :class:`fuseboard.ErrorPacket`, as a ``ToolMessage`` whose status is ``error``.
 
     Raises:
-        ConfigurationError: If langchain-core is missing or too old, or the policy is wrong.
+        ConfigurationError: If langchain-core is missing or too old, or an argument is wrong.
 
     Since 0.1.
     """
     require(_OWNER, PACKAGE)
-    _CALLS.configure(policy)
+    _CALLS.configure(policy, on_error)
     _INSTALLATION.install(_targets())
 
 
@@ -146,20 +172,46 @@ def _meet(cls: type) -> None:
 
 def _work(original: Any, tool: Any, *args: Any, **kwargs: Any) -> Any:
     invocation = RUNNING.get()
-    if invocation is None or invocation.is_claimed or _records_itself(tool, original):
+    if invocation is None or invocation.is_claimed:
         return original(tool, *args, **kwargs)
-    return _CALLS.run(invocation, lambda: checked(original(tool, *args, **kwargs), _finding))
+    returned: Any = None
+
+    def proceed() -> Any:
+        nonlocal returned
+        returned = original(tool, *args, **kwargs)
+        return checked(returned, _finding)
+
+    if _records_itself(tool, original):
+        returned = original(tool, *args, **kwargs)
+        value = _CALLS.in_form(invocation, returned)
+    else:
+        value = _CALLS.run(invocation, proceed)
+    return value if value is returned else _in_place(tool, value)
 
 
 async def _work_async(original: Any, tool: Any, *args: Any, **kwargs: Any) -> Any:
     invocation = RUNNING.get()
-    if invocation is None or invocation.is_claimed or _records_itself(tool, original):
+    if invocation is None or invocation.is_claimed:
         return await original(tool, *args, **kwargs)
+    returned: Any = None
 
     async def proceed() -> Any:
-        return checked(await original(tool, *args, **kwargs), _finding)
+        nonlocal returned
+        returned = await original(tool, *args, **kwargs)
+        return checked(returned, _finding)
 
-    return await _CALLS.run_async(invocation, proceed)
+    if _records_itself(tool, original):
+        returned = await original(tool, *args, **kwargs)
+        value = _CALLS.in_form(invocation, returned)
+    else:
+        value = await _CALLS.run_async(invocation, proceed)
+    return value if value is returned else _in_place(tool, value)
+
+
+def _in_place(tool: Any, value: Any) -> Any:
+    """Return a fallback's value or a packet as the tool has to: some return an artifact as well."""
+    is_pair = getattr(tool, "response_format", "content") == "content_and_artifact"
+    return (value, None) if is_pair and not isinstance(value, tuple) else value
 
 
 def _records_itself(tool: Any, method: Any) -> bool:

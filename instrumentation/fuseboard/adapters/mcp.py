@@ -6,8 +6,10 @@ waited and names the server as upstream, the server's tells what the tool itself
 
 from __future__ import annotations
 
+import json
 import re
 import weakref
+from importlib.metadata import version
 from typing import Any, Final
 
 from opentelemetry.propagate import inject
@@ -17,8 +19,17 @@ from fuseboard.adapters import mcp_server
 from fuseboard.adapters.installing import Installation, Target
 from fuseboard.adapters.invocation import Invocation
 from fuseboard.adapters.packages import Package, require
-from fuseboard.adapters.running import UNKNOWN_TOOL, FrameworkCalls, Policies, checked, report
+from fuseboard.adapters.running import (
+    UNKNOWN_TOOL,
+    FrameworkCalls,
+    OnError,
+    Policies,
+    checked,
+    report,
+    words_of,
+)
 from fuseboard.calls.judging import JudgedEnd, ReturnedFault
+from fuseboard.calls.packets import ErrorPacket
 from fuseboard.classification import BINDING, ResultFinding
 from fuseboard.classification.inspecting import probe
 from fuseboard.classification.results import MCP_IS_ERROR
@@ -27,7 +38,20 @@ from fuseboard.conventions import Outcome
 PACKAGE: Final = Package("mcp", extra="mcp", oldest="1.12", below="3")
 
 _OWNER: Final = "instrument_mcp"
-_CALLS: Final = FrameworkCalls(_OWNER)
+
+
+def _answer(invocation: Invocation, packet: ErrorPacket) -> Any:
+    if invocation.is_remote or invocation.is_known is None:
+        return error_result(packet)
+    # What a server's tool raises becomes a result in the place where that is made.
+    if is_first():
+        from mcp.server.fastmcp.exceptions import ToolError
+    else:
+        from mcp.server.mcpserver.exceptions import ToolError
+    raise ToolError(words_of(packet))
+
+
+_CALLS: Final = FrameworkCalls(_OWNER, _answer)
 _INSTALLATION: Final = Installation(_OWNER)
 # A server that wants the user to visit an address first.
 _URL_ELICITATION: Final = -32042
@@ -40,26 +64,34 @@ _MISFIT: Final = re.compile(
 _servers: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
 
 
-def instrument_mcp(policy: Policies = None, *, client: bool = True, server: bool = True) -> None:
+def instrument_mcp(
+    policy: Policies = None,
+    *,
+    on_error: OnError = "raise",
+    client: bool = True,
+    server: bool = True,
+) -> None:
     """Record the tool calls that MCP clients make and those that MCP servers run.
 
     A policy guards a tool on either side. A second call changes policies and sides.
 
     Args:
         policy: One policy for all tools, or a mapping of tools' names to policies.
+        on_error: ``raise`` (the default), or ``packet``: answer a fault with an
+            :class:`fuseboard.ErrorPacket`, as a result with ``isError``.
         client: Whether calls of clients are recorded.
         server: Whether calls that servers get are recorded.
 
     Raises:
-        ConfigurationError: If mcp is missing or too old, or the policy is wrong.
+        ConfigurationError: If mcp is missing or too old, or an argument is wrong.
 
     Since 0.1.
     """
-    is_first = require(_OWNER, PACKAGE).startswith("1.")
-    _CALLS.configure(policy)
-    targets = client_targets(_CALLS, is_first) if client else []
+    require(_OWNER, PACKAGE)
+    _CALLS.configure(policy, on_error)
+    targets = client_targets(_CALLS) if client else []
     if server:
-        targets += mcp_server.targets(_CALLS, judged, is_first)
+        targets += mcp_server.targets(_CALLS, judged, as_result, is_first())
     _INSTALLATION.remove()  # a side that is left out now may have been wrapped before
     _INSTALLATION.install(targets)
 
@@ -72,12 +104,16 @@ def uninstrument_mcp() -> None:
     _INSTALLATION.remove()
 
 
-def client_targets(calls: FrameworkCalls, is_first: bool) -> list[Target]:
+def is_first() -> bool:
+    """Return whether version 1 of the SDK is installed."""
+    return version("mcp").startswith("1.")
+
+
+def client_targets(calls: FrameworkCalls) -> list[Target]:
     """Return what the calls of a client pass through.
 
     Args:
         calls: Where they are recorded.
-        is_first: Whether it is version 1 of the SDK.
     """
 
     async def call_tool(original: Any, session: Any, name: str, *args: Any, **kwargs: Any) -> Any:
@@ -94,11 +130,11 @@ def client_targets(calls: FrameworkCalls, is_first: bool) -> list[Target]:
         invocation = Invocation(
             name, arguments, upstream=_server_of(session), is_known=known, is_remote=True
         )
-        return await calls.run_async(invocation, proceed)
+        return as_result(await calls.run_async(invocation, proceed))
 
     module = "mcp.client.session"
     found = [Target(module, "ClientSession.call_tool", call_tool)]
-    if is_first:
+    if is_first():
         found.append(Target(module, "ClientSession.initialize", _initialize))
         found.append(Target(module, "ClientSession.send_request", _send_request))
     return found
@@ -131,6 +167,36 @@ def judged(result: Any) -> Any:
     except ReturnedFault as fault:
         raise ReturnedFault(fault.finding, result) from None
     return result
+
+
+def as_result(value: Any) -> Any:
+    """Return a result of a tool; what a fallback gave becomes one.
+
+    Args:
+        value: A result of the SDK's, or anything else.
+    """
+    if hasattr(value, "model_dump"):
+        return value
+    text = value if isinstance(value, str) else json.dumps(value, default=str)
+    structured = {"structuredContent": value} if type(value) is dict else {}
+    return _result(text, **structured)
+
+
+def error_result(packet: ErrorPacket) -> Any:
+    """Return a packet as a result that reports an error.
+
+    Args:
+        packet: The packet; what is for engineers stays here.
+    """
+    told = {key: value for key, value in packet.items() if key != "debug_info"}
+    return _result(words_of(packet), isError=True, structuredContent=told)
+
+
+def _result(text: str, **fields: Any) -> Any:
+    import mcp.types
+
+    content = [{"type": "text", "text": text}]
+    return mcp.types.CallToolResult.model_validate({"content": content, **fields})
 
 
 def _finding(result: Any) -> ResultFinding | None:

@@ -18,15 +18,18 @@ from fuseboard.adapters.running import FrameworkCalls
 _METHOD = "tools/call"
 
 
-def targets(calls: FrameworkCalls, judge: Judge, is_first: bool) -> list[Target]:
+def targets(
+    calls: FrameworkCalls, judge: Judge, as_result: Callable[[Any], Any], is_first: bool
+) -> list[Target]:
     """Return what the tools of a server pass through.
 
     Args:
         calls: Where they are recorded.
         judge: Looks at what tools return.
+        as_result: Makes a result of what a fallback gave.
         is_first: Whether it is version 1 of the SDK.
     """
-    server = _Server(calls, judge)
+    server = _Server(calls, judge, as_result)
     package = "mcp.server.fastmcp" if is_first else "mcp.server.mcpserver"
     low_level = "mcp.server.lowlevel.server"
     return [
@@ -41,9 +44,12 @@ def targets(calls: FrameworkCalls, judge: Judge, is_first: bool) -> list[Target]
 class _Server:
     """What is called in place of the SDK's own functions."""
 
-    def __init__(self, calls: FrameworkCalls, judge: Judge) -> None:
+    def __init__(
+        self, calls: FrameworkCalls, judge: Judge, as_result: Callable[[Any], Any]
+    ) -> None:
         self._calls = calls
         self._judge = judge
+        self._as_result = as_result
 
     async def run_tool(
         self, original: Any, tool: Any, arguments: Any, *args: Any, **kwargs: Any
@@ -100,19 +106,28 @@ class _Server:
             return server
 
         async def handle(request: Any) -> Any:
-            return await self._handle(request.params, lambda: handler(request))
+            import mcp.types
+
+            result = await self._handle(request.params, lambda: handler(request))
+            is_bare = isinstance(result, mcp.types.CallToolResult)
+            return mcp.types.ServerResult(result) if is_bare else result  # type: ignore[operator]
 
         observed = copy.copy(server)
         observed.request_handlers = {**server.request_handlers, kind: handle}
         return observed
 
     async def _handle(self, params: Any, handle: Callable[[], Awaitable[Any]]) -> Any:
+        returned: Any = None
+
         async def proceed() -> Any:
-            return self._judge(await handle())
+            nonlocal returned
+            returned = await handle()
+            return self._judge(returned)
 
         # A low-level server has one function for all names, and only that knows which there are.
         invocation = Invocation(params.name, params.arguments, is_known=None)
-        return await self._calls.run_async(invocation, proceed)
+        value = await self._calls.run_async(invocation, proceed)
+        return value if value is returned else self._as_result(value)
 
 
 def _trace_of(request: Any) -> otel_context.Context:

@@ -19,8 +19,9 @@ from typing import Any, Final
 from fuseboard.adapters.installing import Installation, Target
 from fuseboard.adapters.invocation import Invocation
 from fuseboard.adapters.packages import Package, require
-from fuseboard.adapters.running import FrameworkCalls, Policies, is_own_tool
+from fuseboard.adapters.running import FrameworkCalls, OnError, Policies, is_own_tool, words_of
 from fuseboard.calls.judging import JudgedEnd
+from fuseboard.calls.packets import ErrorPacket
 from fuseboard.classification import BINDING
 from fuseboard.classification.inspecting import message_of, qualified_name
 from fuseboard.classification.sdk_errors import ATTEMPT_TIMEOUT
@@ -30,7 +31,13 @@ from fuseboard.runtime import RUNTIME
 PACKAGE: Final = Package("openai-agents", extra="openai-agents", oldest="0.11.1", below="0.25")
 
 _OWNER: Final = "instrument_openai_agents"
-_CALLS: Final = FrameworkCalls(_OWNER)
+
+
+def _answer(invocation: Invocation, packet: ErrorPacket) -> Any:  # noqa: ARG001 - as it is called
+    return words_of(packet)
+
+
+_CALLS: Final = FrameworkCalls(_OWNER, _answer)
 _INSTALLATION: Final = Installation(_OWNER)
 _BAD_ARGUMENTS: Final = "Invalid JSON input for tool"
 _NOT_FOUND: Final = re.compile(r"Tool (.+) not found in agent ")
@@ -39,21 +46,23 @@ _FUNCTION_MARK: Final = "__agents_wrapped_callable__"
 _TIMED_OUT: Final = replace(ATTEMPT_TIMEOUT, retryable=False)
 
 
-def instrument_openai_agents(policy: Policies = None) -> None:
+def instrument_openai_agents(policy: Policies = None, *, on_error: OnError = "raise") -> None:
     """Record every function tool that the OpenAI Agents SDK runs, and guard it by policy.
 
     A second call changes the policies and wraps nothing again.
 
     Args:
         policy: One policy for all tools, or a mapping of tools' names to policies.
+        on_error: ``raise`` (the default), or ``packet``: answer a fault with the words of an
+            :class:`fuseboard.ErrorPacket`, in place of those of ``failure_error_function``.
 
     Raises:
-        ConfigurationError: If openai-agents is missing or too old, or the policy is wrong.
+        ConfigurationError: If openai-agents is missing or too old, or an argument is wrong.
 
     Since 0.1.
     """
     require(_OWNER, PACKAGE)
-    _CALLS.configure(policy)
+    _CALLS.configure(policy, on_error)
     _INSTALLATION.install(
         [
             Target("agents.tool", "_FailureHandlingFunctionToolInvoker.__call__", _invoke),
@@ -98,7 +107,7 @@ async def _invoke(original: Any, invoker: Any, context: Any, text: str) -> Any:
 
     if is_own_tool(_function_of(run)):
         with _CALLS.offer(invocation):
-            return await original(invoker, context, text)
+            return _CALLS.in_form(invocation, await original(invoker, context, text))
 
     async def observed(context: Any, text: str) -> Any:
         return await _CALLS.run_async(
@@ -154,7 +163,7 @@ async def _enter(original: Any, *, function_tool: Any, context: Any, arguments: 
     invocation = _invocation(function_tool, context, arguments)
     if is_own_tool(own):
         with _CALLS.offer(invocation):
-            return await proceed()
+            return _CALLS.in_form(invocation, await proceed())
     return await _CALLS.run_async(invocation, proceed)
 
 

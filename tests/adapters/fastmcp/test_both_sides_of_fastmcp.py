@@ -223,6 +223,26 @@ async def test_a_fallback_on_the_server_becomes_a_result(
     assert [call.outcome for call in telemetry.calls] == [Outcome.DEGRADED]
 
 
+@pytest.mark.parametrize("is_own", [False, True])
+async def test_a_packet_is_a_result_that_reports_an_error(
+    telemetry: RecordingTelemetry, server: FastMCP[Any], is_own: bool
+) -> None:
+    uninstrument_fastmcp()
+    instrument_fastmcp(on_error="raise" if is_own else "packet", client=False)
+
+    def fog(city: str) -> Any:
+        """Tell the fog."""
+        raise ConnectionError("no route to 10.0.0.1")
+
+    server.tool(fuseboard.tool(on_error="packet")(fog) if is_own else fog)
+    async with Client(server) as client:
+        result = await client.call_tool("fog", OSLO, raise_on_error=False)
+    assert result.is_error
+    assert "can't be reached" in result.content[0].text
+    assert "10.0.0.1" not in result.content[0].text
+    assert [call.outcome for call in telemetry.calls] == [Outcome.ERROR]
+
+
 async def test_validation_on_the_server_sees_what_the_tool_returned(
     telemetry: RecordingTelemetry, server: FastMCP[Any]
 ) -> None:

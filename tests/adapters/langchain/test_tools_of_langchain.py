@@ -436,6 +436,36 @@ def test_a_time_limit_reaches_a_sync_tool_with_its_context(telemetry: RecordingT
     assert (telemetry.last.outcome, telemetry.last.session) == (Outcome.OK, "thread-7")
 
 
+@pytest.mark.parametrize("is_async", [False, True])
+@pytest.mark.parametrize("is_own", [False, True])
+@pytest.mark.parametrize("response_format", ["content", "content_and_artifact"])
+async def test_a_packet_is_a_message_that_says_it_is_an_error(
+    telemetry: RecordingTelemetry, is_async: bool, is_own: bool, response_format: Any
+) -> None:
+    instrument_langchain(on_error="raise" if is_own else "packet")
+    runs = Failing(9)
+
+    def fog(city: str) -> str:
+        """Tell the fog."""
+        return runs(city)
+
+    function = fuseboard.tool(on_error="packet")(fog) if is_own else fog
+    made = StructuredTool.from_function(function, name="fog", response_format=response_format)
+    request = {"name": "fog", "args": {"city": "Oslo"}, "id": "call-5", "type": "tool_call"}
+    message = await made.ainvoke(request) if is_async else made.invoke(request)
+    assert isinstance(message, ToolMessage)
+    assert (message.status, message.tool_call_id, message.name) == ("error", "call-5", "fog")
+    assert "ConnectionError" not in str(message.content)
+    assert message.artifact["error_code"] == "temporarily_unavailable"
+    assert [call.outcome for call in telemetry.calls] == [Outcome.ERROR]
+
+
+def test_a_fallback_stands_in_for_content_and_artifact(telemetry: RecordingTelemetry) -> None:
+    instrument_langchain(Policy(fallback=Fallback(value="no idea")))
+    made = Failing(9).as_tool(response_format="content_and_artifact")
+    assert made.invoke({"city": "Oslo"}) == "no idea"
+
+
 # --- Tools that are fuseboard's already ----------------------------------------------------------
 
 

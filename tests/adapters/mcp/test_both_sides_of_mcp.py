@@ -397,6 +397,49 @@ async def test_validation_on_the_server_sees_what_the_tool_returned(
     assert telemetry.calls[0].outcome is Outcome.ERROR
 
 
+@pytest.mark.parametrize("side", ["client", "server"])
+@pytest.mark.parametrize("kind", ["high", "low"])
+async def test_a_packet_is_a_result_that_reports_an_error(
+    telemetry: RecordingTelemetry, server: Any, side: str, kind: str
+) -> None:
+    uninstrument_mcp()
+    instrument_mcp(on_error="packet", client=side == "client", server=side == "server")
+
+    def fail(name: str, arguments: dict[str, Any]) -> Any:
+        raise ConnectionError("no route to 10.0.0.1")
+
+    failing(server, ConnectionError("no route to 10.0.0.1"))
+    async with connected(server if kind == "high" else low_level(fail)) as session:
+        try:
+            result = await session.call_tool("fog" if kind == "high" else "weather", OSLO)
+        except McpError:
+            pytest.fail("an exception instead of a packet")
+    assert is_error(result)
+    if side == "server" and not (IS_FIRST and kind == "low"):
+        assert "can't be reached" in text_of(result)
+        assert "10.0.0.1" not in text_of(result)
+    assert [call.outcome for call in telemetry.calls] == [Outcome.ERROR]
+
+
+async def test_a_fallback_on_either_side_of_a_low_level_server_is_a_result(
+    telemetry: RecordingTelemetry,
+) -> None:
+    def fail(name: str, arguments: dict[str, Any]) -> Any:
+        return error_result("away").content if not arguments else _raise()
+
+    def _raise() -> Any:
+        raise ConnectionError
+
+    for side in ("client", "server"):
+        uninstrument_mcp()
+        policy = Policy(fallback=Fallback(value="no idea"))
+        instrument_mcp(policy, client=side == "client", server=side == "server")
+        async with connected(low_level(fail)) as session:
+            result = await session.call_tool("weather", OSLO)
+        assert (is_error(result), text_of(result)) == (False, "no idea")
+    assert [call.outcome for call in telemetry.calls] == [Outcome.DEGRADED] * 2
+
+
 # --- Tools that are fuseboard's already ----------------------------------------------------------
 
 

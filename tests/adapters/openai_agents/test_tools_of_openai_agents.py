@@ -319,6 +319,23 @@ async def test_validation_sees_what_the_tool_returned(telemetry: RecordingTeleme
     assert telemetry.last.outcome is Outcome.ERROR
 
 
+@pytest.mark.parametrize("is_own", [False, True])
+async def test_a_packet_becomes_words_for_the_model(
+    telemetry: RecordingTelemetry, is_own: bool
+) -> None:
+    instrument_openai_agents(on_error="raise" if is_own else "packet")
+
+    async def fog(city: str) -> Any:
+        """Tell the fog."""
+        raise ConnectionError("no route to 10.0.0.1")
+
+    function: Any = fuseboard.tool(on_error="packet")(fog) if is_own else fog
+    model = await run([function_tool(function)], asks("fog", OSLO))
+    assert "can't be reached" in model.told[0]
+    assert "10.0.0.1" not in model.told[0]
+    assert [call.outcome for call in telemetry.calls] == [Outcome.ERROR]
+
+
 # --- Installation ------------------------------------------------------------------------------
 
 
