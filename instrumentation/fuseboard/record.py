@@ -79,11 +79,13 @@ class AttemptRecord:
         fault: Why it failed.
         cut_by: Class name of what ended it before it could succeed or fail: cancellation, a
             consumer that left, an interrupt. Such an attempt did not succeed, yet has no fault.
+        is_inner: Whether the tool made it itself, by a library's retry that is listened to.
         telemetry: Private to the telemetry: the attempt's open span, if any.
     """
 
     cut_by: str | None = None
     cost: float | None = None
+    is_inner: bool = False
 
     def __init__(self, number: int, delay: float, started_unix_ns: int, started: float) -> None:
         self.number = number
@@ -162,6 +164,7 @@ class CallRecord:
         result: The returned value, only where recording it was asked for.
         telemetry: Private to the telemetry: the call's open span and context.
         attempts: What was tried, in order.
+        is_between_attempts: Whether a library's retry, made by the tool itself, is waiting.
         is_plain: Whether a call that succeeds has nothing on its record but its arguments'
             hash, its names, its ids and its breaker's state. Whoever notes more sets it to False.
     """
@@ -191,6 +194,7 @@ class CallRecord:
     stream_first_item_seconds: float | None = None
     layer_actions: tuple[tuple[str, str], ...] = ()
     result: object = None
+    is_between_attempts: bool = False
 
     def __init__(
         self,

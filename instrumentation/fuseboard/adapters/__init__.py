@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     )
     from fuseboard.adapters.pydantic_ai import instrument_pydantic_ai, uninstrument_pydantic_ai
     from fuseboard.adapters.smolagents import instrument_smolagents, uninstrument_smolagents
+    from fuseboard.adapters.stamina import instrument_stamina, uninstrument_stamina
+    from fuseboard.adapters.tenacity import instrument_tenacity, uninstrument_tenacity
 
 __all__ = [
     "instrument_crewai",
@@ -32,6 +34,8 @@ __all__ = [
     "instrument_openai_agents",
     "instrument_pydantic_ai",
     "instrument_smolagents",
+    "instrument_stamina",
+    "instrument_tenacity",
     "uninstrument_crewai",
     "uninstrument_fastmcp",
     "uninstrument_google_adk",
@@ -41,6 +45,8 @@ __all__ = [
     "uninstrument_openai_agents",
     "uninstrument_pydantic_ai",
     "uninstrument_smolagents",
+    "uninstrument_stamina",
+    "uninstrument_tenacity",
 ]
 
 

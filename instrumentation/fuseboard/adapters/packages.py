@@ -18,7 +18,7 @@ class Package:
 
     Attributes:
         name: Its name on PyPI, for example ``langchain-core``.
-        extra: The extra of fuseboard that installs it.
+        extra: The extra of fuseboard that installs it, or an empty text.
         oldest: The oldest release that works, for example ``1.0``.
         below: The first release that nobody has tried, for example ``2``.
     """
@@ -27,6 +27,11 @@ class Package:
     extra: str
     oldest: str
     below: str
+
+    @property
+    def wanted(self) -> str:
+        """What pip has to be told."""
+        return f"'fuseboard[{self.extra}]'" if self.extra else f"'{self.name}>={self.oldest}'"
 
 
 def require(owner: str, package: Package) -> str:
@@ -47,12 +52,12 @@ def require(owner: str, package: Package) -> str:
     except PackageNotFoundError:
         raise ConfigurationError(
             f"{owner}() needs the package {package.name!r}, which is not installed: "
-            f"pip install 'fuseboard[{package.extra}]'"
+            f"pip install {package.wanted}"
         ) from None
     if _numbers(found) < _numbers(package.oldest):
         raise ConfigurationError(
             f"{owner}() needs {package.name} {package.oldest} or newer, and {found} is "
-            f"installed: pip install -U 'fuseboard[{package.extra}]'"
+            f"installed: pip install -U {package.wanted}"
         )
     if _numbers(found) >= _numbers(package.below):
         warnings.warn(

@@ -8,7 +8,15 @@ from types import AsyncGeneratorType, CoroutineType, GeneratorType
 from typing import Any, Final
 
 from fuseboard.calls.judging import action_of, answer_to, cut_by, judge_raised, layer_of
-from fuseboard.calls.recording import begin, close_attempt, close_call, fail, leave, succeed
+from fuseboard.calls.recording import (
+    begin,
+    close_call,
+    close_running,
+    fail,
+    leave,
+    note_retries,
+    succeed,
+)
 from fuseboard.calls.registration import Tool
 from fuseboard.classification import judge_result
 from fuseboard.conventions import Outcome
@@ -43,7 +51,7 @@ def observe_sync(tool: Tool, function: Callable[..., Any]) -> Callable[..., Any]
         if type(value) in UNFINISHED:
             from fuseboard.calls.adopted import adopt  # rare, and it needs all of the policies
 
-            return adopt(tool, call, call.attempts[0], value, args, kwargs, ambient)
+            return adopt(tool, call, call.attempts[-1], value, args, kwargs, ambient)
         end_returned(call, value)
         return value
 
@@ -88,7 +96,8 @@ def end_raised(
     now = RUNTIME.clock.monotonic()
     judged = judge_raised(tool, error, args, kwargs, ambient)
     if isinstance(judged, Outcome):
-        close_attempt(call, call.attempts[0], now, None, cut_by(judged, error))
+        close_running(call, now, None, cut_by(judged, error))
+        note_retries(call, judged)
         close_call(call, now, judged)
     else:
         _end_failed(call, now, judged)
@@ -109,7 +118,8 @@ def end_returned(call: CallRecord, value: object) -> None:
     if finding.partial_failures is None:
         _end_failed(call, now, fault)
         return
-    close_attempt(call, call.attempts[0], now, None)
+    close_running(call, now, None)
+    note_retries(call, Outcome.PARTIAL)
     call.partial_failures = finding.partial_failures
     _note_action(call, fault)
     close_call(call, now, Outcome.PARTIAL, fault, layer_of(fault.verdict), answer_to(fault))

@@ -125,7 +125,7 @@ class FirstTry:
             ambient,
             uses_threads=self._uses_threads,
             call=call,
-            attempt=call.attempts[0],
+            attempt=call.attempts[-1],
             permit=None if permit is FREE else permit,
         )
 

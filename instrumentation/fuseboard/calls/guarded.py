@@ -22,8 +22,8 @@ from fuseboard.calls.gate import Gate, Refusal
 from fuseboard.calls.judging import action_of, answer_to, cut_by, judge_raised, layer_of
 from fuseboard.calls.recording import (
     Entered,
-    close_attempt,
     close_call,
+    close_running,
     enter,
     open_attempt,
     open_call,
@@ -466,7 +466,7 @@ class GuardedRun:
         attempt, self._attempt = self._attempt, None
         if attempt is None:
             return
-        close_attempt(self.call, attempt, now, fault, cut_short_by)
+        close_running(self.call, now, fault, cut_short_by)
         self._admission.attempt_ended(fault, counts=cut_short_by is None)
 
     def _may_go_on(self, fault: Fault) -> bool:

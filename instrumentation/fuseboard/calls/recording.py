@@ -17,6 +17,7 @@ from fuseboard.conventions import (
     Layer,
     Outcome,
     ResultSource,
+    RetryEnd,
     RetryStrategy,
 )
 from fuseboard.record import AttemptRecord, BegunCall, CallRecord, Fault
@@ -60,6 +61,9 @@ def succeed(call: CallRecord, now: float) -> None:
     """End a call whose only attempt succeeded, at a monotonic time."""
     call.duration = now - call.started
     if not call.is_plain:
+        if len(call.attempts) > 1:
+            _end_retried(call, now, Outcome.OK, None, Layer.RETRY)
+            return
         call.attempts[0].duration = call.duration
     call.result_source = ResultSource.LIVE
     call.outcome = Outcome.OK
@@ -74,6 +78,9 @@ def fail(call: CallRecord, now: float, fault: Fault, layer: Layer, strategy: Ret
     call.duration = now - call.started
     call.fault = fault
     if not call.is_plain:
+        if len(call.attempts) > 1:
+            _end_retried(call, now, Outcome.ERROR, fault, Layer.RETRY, strategy)
+            return
         attempt = call.attempts[0]
         attempt.duration, attempt.fault = call.duration, fault
     call.layer = layer
@@ -84,6 +91,30 @@ def fail(call: CallRecord, now: float, fault: Fault, layer: Layer, strategy: Ret
         RUNTIME.telemetry.finish(call)
     except Exception as own:
         guard.swallow("reporting the end of a call", own)
+
+
+def _end_retried(
+    call: CallRecord,
+    now: float,
+    outcome: Outcome,
+    fault: Fault | None,
+    layer: Layer,
+    strategy: RetryStrategy = RetryStrategy.NONE,
+) -> None:
+    """End a call of which the tool itself has made several attempts; see :func:`close_call`."""
+    close_running(call, now, fault)
+    note_retries(call, outcome)
+    close_call(call, now, outcome, fault, layer, strategy)
+
+
+def note_retries(call: CallRecord, outcome: Outcome) -> None:
+    """Say how the retries of a call ended that the tool itself has made."""
+    if len(call.attempts) < 2:
+        return
+    if outcome is Outcome.OK or outcome is Outcome.PARTIAL:
+        call.retry_end = RetryEnd.RECOVERED
+    elif call.retry_end is RetryEnd.NONE:
+        call.retry_end = RetryEnd.STOPPED
 
 
 def _log(call: CallRecord) -> None:
@@ -166,12 +197,13 @@ def _describe(describe: Callable[[CallRecord], None], call: CallRecord) -> None:
         guard.swallow("describing a call of a framework", fault)
 
 
-def open_attempt(call: CallRecord, delay: float = 0.0) -> AttemptRecord:
+def open_attempt(call: CallRecord, delay: float = 0.0, *, is_inner: bool = False) -> AttemptRecord:
     """Add an attempt to a call and tell the telemetry; the first begins with the call.
 
     Args:
         call: The call.
         delay: Seconds that were waited for it.
+        is_inner: Whether the tool makes it itself.
     """
     runtime = RUNTIME
     number = len(call.attempts) + 1
@@ -180,6 +212,7 @@ def open_attempt(call: CallRecord, delay: float = 0.0) -> AttemptRecord:
     else:
         clock = runtime.clock
         attempt = AttemptRecord(number, delay, clock.time_ns(), clock.monotonic())
+        attempt.is_inner = is_inner
     call.attempts.append(attempt)
     try:
         runtime.telemetry.attempt_started(call, attempt)
@@ -243,6 +276,16 @@ def close_attempt(
         RUNTIME.telemetry.attempt_ended(call, attempt)
     except Exception as own:
         guard.swallow("reporting the end of an attempt", own)
+
+
+def close_running(
+    call: CallRecord, now: float, fault: Fault | None, cut_by: str | None = None
+) -> None:
+    """End the attempt that is running, unless one has ended and the next has not begun."""
+    if call.is_between_attempts:
+        call.is_between_attempts = False
+        return
+    close_attempt(call, call.attempts[-1], now, fault, cut_by)
 
 
 def close_call(
