@@ -159,8 +159,8 @@ def _agent_settings() -> Settings:
     """Return what ``fuseboard.init()`` would decide in this environment."""
     return resolve(
         service=None, region=None, environment=None, endpoint=None, regions=(), headers=None,
-        config=None, log_calls=None, registry=None, tracer_provider=None, metrics_port=None, record_arguments=False,
-        record_results=False, heartbeat_seconds=15.0, shutdown_timeout=5.0,
+        config=None, log_calls=None, registry=None, tracer_provider=None, metrics_port=None,
+        record_arguments=False, record_results=False, heartbeat_seconds=15.0, shutdown_timeout=5.0,
     )  # fmt: skip
 
 

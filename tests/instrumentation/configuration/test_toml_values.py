@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ import pytest
 
 import fuseboard
 from fuseboard import Breaker, ConfigurationError, ErrorClass, Fallback, Policy, Retry, Validation
+from fuseboard.policy.config.policy import _PARTS
 from fuseboard.policy.file import PolicyFile, read_policies
 from fuseboard.policy.file.patches import patch_of
 from fuseboard.policy.file.places import line_of, lines_of
@@ -69,6 +71,50 @@ def test_texts_of_an_enumeration_become_its_members(policies: Callable[[str], Po
     assert policy is not None
     assert policy.breaker is not None
     assert [type(each) for each in policy.breaker.also_counts] == [ErrorClass]
+
+
+def test_a_setting_of_each_part_can_be_written(policies: Callable[[str], PolicyFile]) -> None:
+    """All parts of a policy, also those that came after this test: none is left out by type."""
+    text = """
+[tools.search]
+effects = "none"
+fallback = [{ value = 1 }]
+switch_on = ["rate_limited"]
+[tools.search.retry]
+attempts = 2
+[tools.search.breaker]
+minimum_throughput = 7
+[tools.search.limit]
+concurrency = 3
+[tools.search.cache]
+ttl = 5
+stale_on = ["L3_transient"]
+redis = false
+[tools.search.validation]
+predicate = "builtins:bool"
+schema = { type = "object", required = ["sky"] }
+[tools.search.feedback]
+repair = "builtins:dict"
+corrections = 1
+[tools.search.poll]
+check = "builtins:repr"
+interval = 2
+"""
+    policy = of(policies(text), "search")
+    assert policy is not None
+    parts = {
+        each.name: getattr(policy, each.name)
+        for each in dataclasses.fields(policy)
+        if dataclasses.is_dataclass(getattr(policy, each.name))
+    }
+    assert parts.keys() == set(_PARTS)
+    assert policy.limit == fuseboard.Limit(concurrency=3)
+    assert policy.cache == fuseboard.Cache(ttl=5, stale_on=(ErrorClass.L3_TRANSIENT,))
+    assert policy.validation == Validation(
+        predicate=bool, schema={"type": "object", "required": ["sky"]}
+    )
+    assert policy.feedback == fuseboard.Feedback(dict, corrections=1)
+    assert policy.poll == fuseboard.Poll(repr, interval=2)
 
 
 CODE = Policy(

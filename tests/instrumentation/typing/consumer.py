@@ -3,10 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
-from typing import assert_type
+from functools import partial
+from pathlib import Path
+from typing import assert_type, overload
 
 import fuseboard
-from fuseboard import Breaker, ErrorClass, ErrorPacket, Fallback, Policy, Retry, Validation, Verdict
+from fuseboard import (
+    Breaker,
+    ErrorClass,
+    ErrorPacket,
+    Fallback,
+    Policy,
+    Retry,
+    Validation,
+    Verdict,
+    testing,
+)
 
 
 @fuseboard.tool
@@ -67,10 +79,23 @@ class Kitchen:
     def static(a: int) -> int:
         return a
 
+    @fuseboard.tool
+    async def later(self, a: int) -> int:
+        return a
+
     @classmethod
     @fuseboard.tool
     def of_class(cls, a: int) -> int:
         return a
+
+
+@overload
+def either(a: int) -> int: ...
+@overload
+def either(a: str) -> str: ...
+@fuseboard.tool
+def either(a: int | str) -> int | str:
+    return a
 
 
 @fuseboard.classifier
@@ -105,6 +130,34 @@ async def use() -> None:
     if current is not None:
         assert_type(current.attempt, int)
 
+    with fuseboard.session("s-1", agent="planner") as run:
+        assert_type(run, fuseboard.session)
+    assert_type(fuseboard.reload(), list[str])
+    assert_type(fuseboard.configure("bare", None), None)
+    fuseboard.configure("bare", Policy(timeout=3))
+    fuseboard.configure("bare")
+    fuseboard.init("agent", config=Path("fuseboard.toml"), log_calls="all")
+    with testing.capture(clock=testing.FakeClock(), uniform=max) as calls:
+        assert_type(calls, testing.CapturedCalls)
+        assert_type(calls[0], testing.CapturedCall)
+        assert_type(calls.one(tool="bare").attempts, tuple[testing.CapturedAttempt, ...])
+    with testing.forced_faults("bare", [ValueError, testing.Delay(3), testing.PASS]) as faults:
+        assert_type(faults.used, int)
+
+    fuseboard.configure("bare", "fast")  # type: ignore[arg-type]
+    fuseboard.init(log_calls="some")  # type: ignore[arg-type]
+    fuseboard.init(config=3)  # type: ignore[arg-type]
+    testing.capture(clock=3)  # type: ignore[arg-type]
+    calls[0].outcome = "ok"  # type: ignore[misc]
+    Kitchen().instance("x")  # type: ignore[arg-type]
+    Kitchen.static()  # type: ignore[call-arg]
+    Kitchen.of_class(b=1)  # type: ignore[call-arg]
+    assert_type(await Kitchen().later(1), int)
+    Kitchen().later("x")  # type: ignore[arg-type, unused-coroutine]
+    assert_type(either(1), int)
+    assert_type(either("x"), str)
+    either(None)  # type: ignore[call-overload]
+    assert_type(fuseboard.wrap(partial(bare, days=2), name="p")("x"), list[float])
     bare(7)  # type: ignore[arg-type]
     bare()  # type: ignore[call-arg]
     await guarded("Oslo")  # type: ignore[call-arg]

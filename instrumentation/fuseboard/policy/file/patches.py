@@ -111,7 +111,7 @@ def patch_of(cls: type[Any], table: object, document: Document, at: Path) -> Pat
                 f"{did_you_mean(key, known)}",
             )
         reader = _Reader(document, (*at, key))
-        values[key] = reader.read(_members(_hint(cls, known[key])), value)
+        values[key] = reader.read(_kinds(cls, known[key]), value)
     return Patch(cls, values, document, at)
 
 
@@ -141,13 +141,36 @@ def _made(value: object, base: object) -> Any:
     return value
 
 
-def _hint(cls: type[Any], each: Field[Any]) -> Any:
-    scope = vars(sys.modules[cls.__module__])
-    holder: Any = SimpleNamespace(__annotations__={each.name: each.type})
+def _kinds(cls: type[Any], each: Field[Any]) -> tuple[Any, ...]:
+    """Return the types that the value of a field may have."""
+    written = each.type
+    # One by one: what is imported only for type checkers is unknown here, the rest is not.
+    parts = _alternatives(written) if isinstance(written, str) else [written]
+    return tuple(kind for part in parts for kind in _members(_resolved(cls, part)))
+
+
+def _resolved(cls: type[Any], written: object) -> Any:
+    holder: Any = SimpleNamespace(__annotations__={"it": written})
     try:
-        return get_type_hints(holder, scope)[each.name]
+        return get_type_hints(holder, vars(sys.modules[cls.__module__]))["it"]
     except Exception:
-        return Any  # a type that is only imported for type checkers
+        return _Unknown
+
+
+def _alternatives(written: str) -> list[str]:
+    """Split a union where it is not within brackets."""
+    parts, depth = [""], 0
+    for character in written:
+        depth += (character == "[") - (character == "]")
+        if character == "|" and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += character
+    return [part.strip() for part in parts]
+
+
+class _Unknown:
+    """Stands for a type that is not known here."""
 
 
 def _members(hint: Any) -> tuple[Any, ...]:
