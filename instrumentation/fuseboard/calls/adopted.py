@@ -10,6 +10,7 @@ from collections.abc import AsyncGenerator, Generator
 from types import AsyncGeneratorType, GeneratorType
 from typing import Any, Final
 
+from fuseboard.calls.driving import await_limited
 from fuseboard.calls.guarded import GuardedRun
 from fuseboard.calls.recording import leave
 from fuseboard.calls.registration import Tool
@@ -99,9 +100,10 @@ async def _follow_async(run: GuardedRun, stream: Any) -> AsyncGenerator[Any, Any
 
 
 async def _follow_coroutine(run: GuardedRun, work: Any) -> Any:
+    run.renew_time_limit()
     entered = run.enter()
     try:
-        value = await work
+        value = await await_limited(run, work)
     except BaseException as error:
         leave(entered)
         run.raised(error, is_last=True)

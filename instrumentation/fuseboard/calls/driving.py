@@ -218,7 +218,10 @@ async def await_limited(run: GuardedRun, awaitable: Any) -> Any:
 
 def _run_sync(run: GuardedRun, function: Callable[..., Any]) -> Any:
     value, poll = _run_limited(run, function), run.policy.poll
-    return value if poll is None else _polling().await_result(run, poll, value)
+    # What is still to come is no ticket.
+    if poll is None or type(value) in UNFINISHED:
+        return value
+    return _polling().await_result(run, poll, value)
 
 
 def _run_limited(run: GuardedRun, function: Callable[..., Any]) -> Any:

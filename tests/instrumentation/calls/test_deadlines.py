@@ -261,3 +261,16 @@ async def test_hc_05_streams_keep_their_task_and_their_limit_per_item(telemetry:
             yield asyncio.current_task()
 
     assert [task async for task in stream()] == [asyncio.current_task()] * 4
+
+
+async def test_what_a_plain_function_returns_to_be_awaited_is_limited_too(telemetry: Any) -> None:
+    async def work(seconds: float) -> str:
+        await asyncio.sleep(seconds)
+        return "done"
+
+    plain = tool(Policy(timeout=0.05), lambda seconds: work(seconds))
+    assert await plain(0) == "done"
+    with pytest.raises(AttemptTimeoutError):
+        await plain(60)
+    assert [call.outcome for call in telemetry.calls] == [Outcome.OK, Outcome.ERROR]
+    assert pending_cancellations() == 0

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import logging
+import pickle
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
@@ -373,3 +375,10 @@ def test_settings_compare_and_print_as_they_were_written() -> None:
     assert repr(written) == (
         "Validation(non_empty=True, predicate=None, model=<class 'int'>, schema=None)"
     )
+
+
+def test_settings_can_be_copied_and_pickled(telemetry: Any) -> None:
+    written = Validation(model=Price, schema={"type": "object"}, non_empty=True)
+    for copied in (copy.deepcopy(written), pickle.loads(pickle.dumps(written))):
+        assert copied == written
+        assert refusal(copied, {"amount": "x"}).problems

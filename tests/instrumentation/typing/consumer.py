@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import assert_type, overload
@@ -13,7 +13,11 @@ from fuseboard import (
     ErrorClass,
     ErrorPacket,
     Fallback,
+    Feedback,
+    Mistake,
+    Pending,
     Policy,
+    Poll,
     Retry,
     Validation,
     Verdict,
@@ -69,6 +73,34 @@ def raising(city: str) -> str:
     return city
 
 
+def correct(mistake: Mistake) -> Mapping[str, object] | None:
+    return {**mistake.arguments, "city": mistake.message}
+
+
+async def correct_later(mistake: Mistake) -> Mapping[str, object] | None:
+    return None
+
+
+async def check(ticket: str) -> str | Pending:
+    return Pending(progress=0.5)
+
+
+@fuseboard.tool(
+    policy=Policy(
+        feedback=Feedback(correct_later, corrections=1),
+        poll=Poll(check, interval=0.5),
+        validation=Validation(predicate=lambda value: bool(value), schema={"type": "string"}),
+    )
+)
+async def submitted(city: str) -> str:
+    return city
+
+
+@fuseboard.tool(policy=Policy(feedback=Feedback(correct)))
+def corrected(city: str) -> str:
+    return city
+
+
 class Kitchen:
     @fuseboard.tool
     def instance(self, a: int) -> int:
@@ -121,6 +153,9 @@ async def use() -> None:
     assert_type(await answering_later("x", days=3), int | ErrorPacket)
     assert_type(raising("x"), str)
     assert_type(fuseboard.wrap(raising, name="r", on_error="packet")("x"), str | ErrorPacket)
+    assert_type(await submitted("x"), str)
+    assert_type(corrected("x"), str)
+    assert_type(fuseboard.reflection_hint({}), str | None)
     packet = fuseboard.error_packet(ValueError("x"), effects="none")
     assert_type(packet["recoverable"], bool)
     with fuseboard.call("search", {"q": "x"}) as call:

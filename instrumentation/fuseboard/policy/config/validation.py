@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
@@ -60,3 +60,7 @@ class Validation:
         if self.predicate is not None:
             found.append(by_predicate(self.predicate))
         return tuple(found)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Without the checks, which can't be pickled and are made again when they are needed.
+        return {field.name: getattr(self, field.name) for field in fields(self)}
