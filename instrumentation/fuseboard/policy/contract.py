@@ -76,7 +76,7 @@ def by_model(model: Any) -> Check:
     return check
 
 
-def by_schema(schema: Mapping[str, Any] | bool) -> Check:
+def by_schema(schema: Mapping[str, Any]) -> Check:
     """Make a check of a JSON Schema; references are only followed within it.
 
     Raises:
@@ -87,7 +87,7 @@ def by_schema(schema: Mapping[str, Any] | bool) -> Check:
         specifications: Any = import_module("jsonschema_specifications")
     except ImportError as error:
         raise _missing("schema", "jsonschema", schema) from error
-    if not isinstance(schema, Mapping | bool):
+    if not isinstance(schema, Mapping):
         raise ConfigurationError(f"Validation(schema={schema!r}): must be a dict, a JSON Schema")
     validator = validators.validator_for(schema, default=validators.Draft202012Validator)
     try:

@@ -38,8 +38,8 @@ class Validation:
 
     non_empty: bool = False
     predicate: Callable[[Any], bool | str | None] | None = None
-    model: Any = None
-    schema: Mapping[str, Any] | bool | None = None
+    model: type[Any] | Any | None = None
+    schema: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
         check_bool("Validation", "non_empty", self.non_empty)
