@@ -1,7 +1,7 @@
 """What time limits cost: an async one against telemetry by hand, a sync one against a hop.
 
 An async limit is a timer in the caller's own task; what it adds to an observed call is compared
-with the floor of call_overhead.py. A sync limit needs a second thread; the whole guarded call,
+with the floor of by_hand.py. A sync limit needs a second thread; the whole guarded call,
 telemetry included, is compared with the plain way to bound a function:
 ``ThreadPoolExecutor.submit().result(timeout)``, which records nothing. Hops are wall time on one
 core: where threads run on two, the machine's idea of waking a core is larger than either.
@@ -17,8 +17,9 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-import call_overhead
+import by_hand
 import measuring
+from call_overhead import compare
 from prometheus_client import CollectorRegistry
 
 import fuseboard
@@ -57,11 +58,11 @@ def main() -> int:
 
 def compare_async(rounds: int, calls: int) -> dict[str, dict[str, float]]:
     """Return what limits add to an observed async call, as a share of the floor."""
-    floor, function = call_overhead.ByHand(), call_overhead.bare_async
+    floor, function = by_hand.ByHand(), by_hand.bare_async
     observed = fuseboard.wrap(function, name="observed")
     policies = {"async timeout": Policy(timeout=SECONDS), "async budget": Policy(budget=SECONDS)}
     return {
-        name: call_overhead.compare(
+        name: compare(
             function,
             floor.wrap(function),
             fuseboard.wrap(function, name=name.replace(" ", "_"), policy=policy),
@@ -76,7 +77,7 @@ def compare_async(rounds: int, calls: int) -> dict[str, dict[str, float]]:
 
 def compare_hops(turns: int) -> dict[str, dict[str, float]]:
     """Return medians over turns of a few calls each, and the ratio to the hop of the same turn."""
-    function = call_overhead.bare
+    function = by_hand.bare
     with ThreadPoolExecutor(1) as executor:
 
         def hop(**arguments: Any) -> Any:
@@ -107,7 +108,7 @@ def compare_hops(turns: int) -> dict[str, dict[str, float]]:
 def wall_microseconds(call: Callable[..., Any]) -> float:
     began = time.perf_counter()
     for _ in range(HOPS):
-        call(**call_overhead.ARGUMENTS)
+        call(**by_hand.ARGUMENTS)
     return (time.perf_counter() - began) / HOPS * 1e6
 
 
