@@ -126,7 +126,8 @@ def make(environment: Environment, say: Callable[[str], None], *, newest: bool =
 
 def run_tests(environment: Environment, arguments: Iterable[str] = ()) -> int:
     """Run the tests of an environment in it and return pytest's exit code."""
-    command = [str(environment.python), "-m", "pytest", str(TESTS / environment.tests), *arguments]
+    tests = [str(TESTS / environment.tests), str(TESTS / "documented_examples.py")]
+    command = [str(environment.python), "-m", "pytest", *tests, *arguments]
     # A plugin that the outer pytest asks for need not be in here.
     skipped = {"PYTEST_ADDOPTS", "PYTEST_PLUGINS", "PYTHONPATH"}
     variables = {key: value for key, value in os.environ.items() if key not in skipped}
