@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         instrument_openai_agents,
         uninstrument_openai_agents,
     )
+    from fuseboard.adapters.pybreaker import instrument_pybreaker, uninstrument_pybreaker
     from fuseboard.adapters.pydantic_ai import instrument_pydantic_ai, uninstrument_pydantic_ai
     from fuseboard.adapters.smolagents import instrument_smolagents, uninstrument_smolagents
     from fuseboard.adapters.stamina import instrument_stamina, uninstrument_stamina
@@ -32,6 +33,7 @@ __all__ = [
     "instrument_llama_index",
     "instrument_mcp",
     "instrument_openai_agents",
+    "instrument_pybreaker",
     "instrument_pydantic_ai",
     "instrument_smolagents",
     "instrument_stamina",
@@ -43,6 +45,7 @@ __all__ = [
     "uninstrument_llama_index",
     "uninstrument_mcp",
     "uninstrument_openai_agents",
+    "uninstrument_pybreaker",
     "uninstrument_pydantic_ai",
     "uninstrument_smolagents",
     "uninstrument_stamina",

@@ -24,6 +24,7 @@ from fuseboard.classification.processes import classify_process
 from fuseboard.classification.python import classify_data, classify_python, is_defect
 from fuseboard.classification.results import ResultFinding, inspect_result
 from fuseboard.classification.sdk_errors import (
+    CIRCUIT_OPEN,
     classify_own,
     classify_sdk,
     classify_sdk_connection,
@@ -184,10 +185,10 @@ def _judge_chain(
             verdict = _judge_exactly(link, now, is_asked=is_asked and link is error)
         if verdict is not None:
             return _from_link(verdict, link, error)
-        if general is None:
-            general = _ask_all(_GENERAL, link)
-            if general is not None:
-                general = _from_link(general, link, error)
+        # What opened a breaker just now says more than that it is open.
+        if general is None or general.classifier_id == CIRCUIT_OPEN:
+            found = _ask_all(_GENERAL, link)
+            general = general if found is None else _from_link(found, link, error)
         # A defect met while another fault was handled is the tool's own; only a deliberate
         # "raise ... from" makes the other fault the reason.
         if is_defect(link) and not wraps_another:

@@ -105,7 +105,7 @@ def classify_own(error: BaseException) -> Verdict | None:
     """Judge an exception that a policy of ours raised, here or in a tool within the tool."""
     cls = type(error)
     if issubclass(cls, CircuitOpenError):
-        return _judge_open_circuit(error)
+        return _judge_open_circuit(error, ErrorClass.UNCLASSIFIED)
     if issubclass(cls, AttemptTimeoutError):
         return ATTEMPT_TIMEOUT
     if issubclass(cls, BudgetExhaustedError):
@@ -131,12 +131,15 @@ def classify_sdk(error: BaseException) -> Verdict | None:
 
 def classify_sdk_connection(error: BaseException) -> Verdict | None:
     """Judge an exception of a known client that only gives the direction, or return None."""
+    if "pybreaker.CircuitBreakerError" in names_of(type(error)):
+        # The one that opens a breaker is raised from what made it open, which says more.
+        return _judge_open_circuit(error, ErrorClass.L3_TRANSIENT)
     return _GENERAL.of(type(error))
 
 
-def _judge_open_circuit(error: BaseException) -> Verdict:
+def _judge_open_circuit(error: BaseException, default: ErrorClass) -> Verdict:
     found = probe(error, "error_class")
-    error_class = found if isinstance(found, ErrorClass) else ErrorClass.UNCLASSIFIED
+    error_class = found if isinstance(found, ErrorClass) else default
     retry_after = probe(error, "retry_after")
     return Verdict(
         error_class,

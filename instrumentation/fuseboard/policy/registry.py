@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import Final
 
 from fuseboard import guard
@@ -31,6 +32,19 @@ class BreakerRegistry:
         self._configs: dict[str, Breaker] = {}
         self._lock = threading.RLock()
         self.epoch = 0
+        self._others: list[Callable[[], list[BreakerStatus]]] = []
+
+    def list_also(self, statuses: Callable[[], list[BreakerStatus]]) -> None:
+        """List the breakers of another library beside our own."""
+        with self._lock:
+            if statuses not in self._others:
+                self._others.append(statuses)
+
+    def list_no_more(self, statuses: Callable[[], list[BreakerStatus]]) -> None:
+        """Leave the breakers of another library out again."""
+        with self._lock:
+            if statuses in self._others:
+                self._others.remove(statuses)
 
     def declare(self, tool: str, config: Breaker) -> None:
         """Say which thresholds a tool's breakers have; other ones make its breakers anew.
@@ -68,7 +82,11 @@ class BreakerRegistry:
         """Return the present state of every breaker."""
         with self._lock:
             breakers = list(self._breakers.values())
-        return [breaker.status() for breaker in breakers]
+            others = list(self._others)
+        found = [breaker.status() for breaker in breakers]
+        for statuses in others:
+            found += statuses()
+        return found
 
     def find(self, name: str) -> CircuitBreaker | None:
         """Return the breaker called ``tool/region/upstream/instance``, if it exists."""
