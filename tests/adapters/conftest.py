@@ -8,20 +8,24 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.instrumentation.conftest import (  # noqa: F401 - fixtures of these tests, too
-    FakeClock,
-    RecordingTelemetry,
-    _registrations_end_with_the_test,
-    clock,
-    full_wait,
-    telemetry,
-)
-from tests.instrumentation.telemetry.conftest import (  # noqa: F401 - as above
-    clean_setup,
-    collector,
-    registry,
-    start,
-)
+
+with warnings.catch_warnings():
+    # Old releases of what is imported here warn, before pytest knows that they may.
+    warnings.simplefilter("ignore")
+    from tests.instrumentation.conftest import (  # noqa: F401 - fixtures of these tests, too
+        FakeClock,
+        RecordingTelemetry,
+        _registrations_end_with_the_test,
+        clock,
+        full_wait,
+        telemetry,
+    )
+    from tests.instrumentation.telemetry.conftest import (  # noqa: F401 - as above
+        clean_setup,
+        collector,
+        registry,
+        start,
+    )
 
 _IN_ENVIRONMENT = bool(os.environ.get("FUSEBOARD_ADAPTER_ENVIRONMENT"))
 if not _IN_ENVIRONMENT:

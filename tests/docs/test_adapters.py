@@ -15,9 +15,16 @@ from fuseboard import adapters
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "adapters.md").read_text()
 ENVIRONMENTS = tomllib.loads((ROOT / "tests" / "adapters" / "environments.toml").read_text())
-FRAMEWORKS = sorted(
+ALL = sorted(
     name.removeprefix("instrument_") for name in adapters.__all__ if name.startswith("instrument_")
 )
+# The others listen to libraries that retry, which an application brings itself.
+FRAMEWORKS = [
+    name
+    for name in ALL
+    if (package := getattr(import_module(f"fuseboard.adapters.{name}"), "PACKAGE", None))
+    and package.extra
+]
 ROWS = {
     cells[1].strip("`").removeprefix("instrument_"): cells
     for line in PAGE.splitlines()
@@ -74,7 +81,7 @@ def test_every_option_is_on_the_page(framework: str) -> None:
 
 def test_every_adapter_is_exported_with_its_counterpart() -> None:
     assert adapters.__all__ == sorted(adapters.__all__)
-    assert {f"uninstrument_{one}" for one in FRAMEWORKS} <= set(adapters.__all__)
+    assert {f"uninstrument_{one}" for one in ALL} <= set(adapters.__all__)
     with pytest.raises(AttributeError, match="instrument_nothing"):
         adapters.instrument_nothing  # noqa: B018
     assert set(adapters.__all__) <= set(dir(adapters))
