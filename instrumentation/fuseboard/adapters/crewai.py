@@ -200,7 +200,8 @@ def _use(original: Any, usage: Any, *args: Any, **kwargs: Any) -> Any:
     use = _Use(usage)
     token = _USE.set(use)
     try:
-        return original(usage, *args, **kwargs)
+        with _CALLS.offer(_asked(usage, args, kwargs, use)):
+            return original(usage, *args, **kwargs)
     finally:
         _USE.reset(token)
         if use.call is not None:
@@ -214,11 +215,20 @@ async def _ause(original: Any, usage: Any, *args: Any, **kwargs: Any) -> Any:
     use = _Use(usage)
     token = _USE.set(use)
     try:
-        return await original(usage, *args, **kwargs)
+        with _CALLS.offer(_asked(usage, args, kwargs, use)):
+            return await original(usage, *args, **kwargs)
     finally:
         _USE.reset(token)
         if use.call is not None:
             use.call.close()
+
+
+def _asked(usage: Any, args: tuple[Any, ...], kwargs: dict[str, Any], use: _Use) -> Invocation:
+    """Return the call that was read from the model's text."""
+    calling = args[0] if args else kwargs.get("calling")
+    name = str(getattr(calling, "tool_name", ""))
+    known = next((one.name for one in usage.tools if _plain(one.name) == _plain(name)), name)
+    return Invocation(known, getattr(calling, "arguments", None), agent=use.agent)
 
 
 def _parse(original: Any, usage: Any, *args: Any, **kwargs: Any) -> Any:

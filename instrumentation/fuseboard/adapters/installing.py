@@ -13,6 +13,7 @@ import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from importlib import import_module
+from types import FunctionType
 from typing import Any, Final
 
 from fuseboard.errors import ConfigurationError
@@ -49,7 +50,7 @@ class Patch:
         self._name = name
         self._kept = vars(owner).get(name, _ABSENT)
         raw = inspect.getattr_static(owner, name)
-        self._wrapper = _rewrap(raw, self._wrap(_function_of(raw), replacement))
+        self._wrapper = _rewrap(raw, self._wrap(_function_of(raw, owner), replacement))
         setattr(owner, name, self._wrapper)
 
     def turn_on(self) -> bool:
@@ -162,9 +163,35 @@ def _find(owner: str, target: Target) -> tuple[Any, str]:
     return holder, name
 
 
-def _function_of(raw: Any) -> Callable[..., Any]:
+def _function_of(raw: Any, owner: Any) -> Callable[..., Any]:
     found: Callable[..., Any] = raw.__func__ if isinstance(raw, staticmethod | classmethod) else raw
+    if inspect.isclass(owner) and found is raw and type(raw) is not FunctionType:
+        return _binding(found)
     return found
+
+
+def _binding(method: Any) -> Callable[..., Any]:
+    """Return a function that calls what stands for a method as the class would: bound.
+
+    Other instrumentation puts objects in the place of methods, which know their instance only
+    from having been bound to it.
+    """
+    if not hasattr(type(method), "__get__"):
+        found: Callable[..., Any] = method
+        return found
+    if inspect.iscoroutinefunction(method):
+
+        @functools.wraps(method)
+        async def call_async(self: Any, *args: Any, **kwargs: Any) -> Any:
+            return await method.__get__(self, type(self))(*args, **kwargs)
+
+        return call_async
+
+    @functools.wraps(method)
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return method.__get__(self, type(self))(*args, **kwargs)
+
+    return call
 
 
 def _rewrap(raw: Any, wrapper: Callable[..., Any]) -> Any:

@@ -23,14 +23,15 @@ class Invocation:
         is_known: Whether the framework has such a tool; None where it can't tell.
         is_remote: Whether the tool runs on a server, where its run may be recorded as well.
         owner: The :class:`~fuseboard.adapters.running.FrameworkCalls` that runs it.
+        alias: Another name that instrumentation gives to spans of the call: the tool's class.
         proceed: Runs the tool itself, once per attempt.
         is_claimed: Whether a call is recorded for it.
         reported: What another adapter, further inside, found wrong with the tool's result.
     """
 
     __slots__ = (
-        "agent", "arguments", "call_id", "is_claimed", "is_known", "is_remote", "owner", "proceed",
-        "reported", "session", "tool", "upstream",
+        "agent", "alias", "arguments", "call_id", "is_claimed", "is_known", "is_remote", "owner",
+        "proceed", "reported", "session", "tool", "upstream",
     )  # fmt: skip
 
     def __init__(
@@ -66,6 +67,7 @@ class Invocation:
         self.is_known = is_known
         self.is_remote = is_remote
         self.owner: object = None
+        self.alias: str | None = None
         self.proceed: Callable[[], Any] = _nothing
         self.is_claimed = False
         self.reported: ResultFinding | None = None

@@ -219,13 +219,16 @@ def _invocation(tool: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Inv
         return None
     offered = RUNNING.get()
     if offered is not None and offered.owner is _CALLS and not offered.is_claimed:
+        offered.alias = type(tool).__name__
         return offered
     injected = getattr(tool, "ctx_param_name", None)
     function = getattr(tool, "real_fn", None)
     bound = make_binder(function)(args, kwargs) if callable(function) else dict(kwargs)
     if args and not callable(function):
         bound["input"] = args[0] if len(args) == 1 else list(args)
-    return Invocation(name, {key: value for key, value in bound.items() if key != injected})
+    made = Invocation(name, {key: value for key, value in bound.items() if key != injected})
+    made.alias = type(tool).__name__
+    return made
 
 
 def _name_of(tool: Any) -> str:

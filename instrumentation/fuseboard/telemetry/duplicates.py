@@ -25,7 +25,7 @@ _NAMES: Final = (GEN_AI_TOOL_NAME, "tool.name", "traceloop.entity.name", "mlflow
 # What they put around it in the name of a span.
 _AROUND: Final = re.compile(
     r"(?:execute_tool |running tool: |MCP send tools/call |tools/call )?"
-    r"(?P<tool>.+?)(?:\.tool|\.run|\.__call__|\.acall)?",
+    r"(?P<tool>.+?)(?:\.tool|\.run|\.__call__|\.a?call)?",
     re.DOTALL,
 )
 
@@ -80,6 +80,8 @@ def _running_here() -> list[str]:
     """Return the names of the tools whose calls are recorded here."""
     running, current = RUNNING.get(), CURRENT.get()
     names = [running.tool] if running is not None else []
+    if running is not None and running.alias is not None:
+        names.append(running.alias)
     call = current.call if isinstance(current, LaterAttempt) else current
     return names if call is None else [*names, call.tool.name]
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from opentelemetry import trace
 
 # Before it is imported: CrewAI would report its users' doings, and write to their home.
 os.environ["CREWAI_DISABLE_TELEMETRY"] = "true"
@@ -20,7 +21,9 @@ from crewai.tools import BaseTool, tool
 from crewai.tools.base_tool import Tool
 from crewai.tools.structured_tool import CrewStructuredTool
 from crewai.tools.tool_usage import ToolUsage
+from tests.adapters.counting import counted, received
 from tests.instrumentation.conftest import FakeClock, RecordingTelemetry
+from tests.instrumentation.telemetry.conftest import FakeCollector
 
 import fuseboard
 from fuseboard.adapters import instrument_crewai, uninstrument_crewai
@@ -392,6 +395,30 @@ class TestToolsOfFuseboard:
         assert [(call.tool.name, call.call_id, call.agent) for call in telemetry.calls] == [
             ("weather", "call-0", "helper"), ("weather", None, "helper"),
         ]  # fmt: skip
+
+
+class TestBesideOpenInference:
+    @pytest.fixture(params=[True, False])
+    def started(self, start: Callable[..., None], request: pytest.FixtureRequest) -> Iterator[None]:
+        theirs = pytest.importorskip("openinference.instrumentation.crewai")
+        instrumentor = theirs.CrewAIInstrumentor()
+        start()
+        instrumentor.instrument(
+            tracer_provider=trace.get_tracer_provider(), use_event_listener=request.param
+        )
+        yield
+        instrumentor.uninstrument()
+
+    @pytest.mark.parametrize("is_native", [True, False])
+    def test_a_call_counts_once(
+        self, started: None, collector: FakeCollector, is_native: bool
+    ) -> None:
+        said = [("add", {"a": 1})] if is_native else text("add", {"a": 1})
+        run(said, tools=[add], is_native=is_native)
+        assert [one for one in counted(received(collector)) if one[1]] == [
+            ("execute_tool add", True)
+        ]
+        assert counted(received(collector)) == [("execute_tool add", True)]
 
 
 class TestInstallation:

@@ -2,7 +2,7 @@
 
 # No postponed annotations: LlamaIndex finds the parameter for its context by the class itself.
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import llama_index.core.tools.function_tool
@@ -15,8 +15,11 @@ from llama_index.core.memory import ChatMemoryBuffer
 from llama_index.core.tools import FunctionTool, QueryEngineTool, ToolMetadata, ToolOutput
 from llama_index.core.tools.types import AsyncBaseTool
 from llama_index.core.workflow import Context, HumanResponseEvent, InputRequiredEvent
+from opentelemetry import trace
 from pydantic import Field
+from tests.adapters.counting import counted, marked, received
 from tests.instrumentation.conftest import FakeClock, RecordingTelemetry
+from tests.instrumentation.telemetry.conftest import FakeCollector
 
 import fuseboard
 from fuseboard.adapters import instrument_llama_index, uninstrument_llama_index
@@ -406,6 +409,23 @@ class TestToolsOfFuseboard:
         await outputs_of(agent)
         (call,) = telemetry.calls
         assert (call.tool.name, call.call_id, call.agent) == ("sum", "call-0", "helper")
+
+
+class TestBesideOpenInference:
+    @pytest.fixture
+    def started(self, start: Callable[..., None]) -> Iterator[None]:
+        theirs = pytest.importorskip("openinference.instrumentation.llama_index")
+        instrumentor = theirs.LlamaIndexInstrumentor()
+        start()
+        instrumentor.instrument(tracer_provider=trace.get_tracer_provider())
+        yield
+        instrumentor.uninstrument()
+
+    async def test_a_call_counts_once(self, started: None, collector: FakeCollector) -> None:
+        await outputs_of(agent_of([("add_plainly", {"a": 1})], tools=[add_plainly]))
+        spans = received(collector)
+        assert counted(spans) == [("execute_tool add_plainly", True)]
+        assert marked(spans) == ["FunctionTool.acall"]
 
 
 class TestInstallation:

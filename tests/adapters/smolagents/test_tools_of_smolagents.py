@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from opentelemetry import trace
 from smolagents import CodeAgent, Tool, ToolCallingAgent, tool
 from smolagents.models import (
     ChatMessage,
@@ -15,7 +16,9 @@ from smolagents.models import (
     MessageRole,
     Model,
 )
+from tests.adapters.counting import counted, marked, received
 from tests.instrumentation.conftest import FakeClock, RecordingTelemetry
+from tests.instrumentation.telemetry.conftest import FakeCollector
 
 import fuseboard
 from fuseboard.adapters import instrument_smolagents, uninstrument_smolagents
@@ -320,6 +323,29 @@ class TestToolsOfFuseboard:
         assert [(call.tool.name, call.call_id, call.agent) for call in telemetry.calls] == [
             ("weather", "call-0", "helper"), ("weather", None, "coder"),
         ]  # fmt: skip
+
+
+class TestBesideOpenInference:
+    @pytest.fixture(params=["ours outside", "theirs outside"])
+    def started(self, start: Callable[..., None], request: pytest.FixtureRequest) -> Iterator[None]:
+        theirs = pytest.importorskip("openinference.instrumentation.smolagents")
+        instrumentor = theirs.SmolagentsInstrumentor()
+        start()
+        uninstrument_smolagents()
+        if request.param == "theirs outside":
+            instrument_smolagents()
+        instrumentor.instrument(tracer_provider=trace.get_tracer_provider())
+        instrument_smolagents()
+        yield
+        instrumentor.uninstrument()
+
+    def test_a_call_counts_once(self, started: None, collector: FakeCollector) -> None:
+        calling([("add", {"a": 1})])
+        coding("add(2)")
+        spans = received(collector)
+        ours = [name for name, is_own in counted(spans) if is_own]
+        assert ours == ["execute_tool add"] * 2
+        assert len(marked(spans)) == 2
 
 
 class TestInstallation:
