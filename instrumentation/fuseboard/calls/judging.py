@@ -17,6 +17,7 @@ from fuseboard.runtime import RUNTIME
 _LAYERS: Final[Mapping[str, tuple[Layer, tuple[str, str]]]] = {
     "attempt_timeout": (Layer.TIMEOUT, ("timeout", "timed_out")),
     "budget_exhausted": (Layer.BUDGET, ("budget", "exhausted")),
+    "session_budget_exhausted": (Layer.BUDGET, ("budget", "exhausted")),
     "pool_exhausted_matcher": (Layer.POOL, ("pool", "exhausted")),
     "malformed_data_matcher": (Layer.SERIALIZATION, ("serialization", "failed")),
     "empty_result": (Layer.VALIDATION, ("validation", "failed")),

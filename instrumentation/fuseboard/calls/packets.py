@@ -107,6 +107,11 @@ _BY_CLASSIFIER: Final = {
     "budget_exhausted": _Words(
         "out_of_time", "The time for this request is used up", f"You may {_GO_ON}."
     ),
+    "session_budget_exhausted": _Words(
+        "out_of_budget",
+        "What may be used in this session is used up",
+        "Call no more tools; answer with what there is, and tell the user.",
+    ),
     "circuit_open": _Words(
         "switched_off",
         "The tool is switched off for a while, because it kept failing",

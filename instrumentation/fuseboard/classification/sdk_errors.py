@@ -36,7 +36,8 @@ from fuseboard.record import Verdict
 CIRCUIT_OPEN: Final = "circuit_open"
 BUDGET: Final = persistent_fault("budget_exhausted", ambiguous=True, origin=Origin.ORCHESTRATION)
 # Rejected before anything was sent, unlike a call that was cut short.
-SESSION_BUDGET: Final = persistent_fault("budget_exhausted", origin=Origin.ORCHESTRATION)
+OVER: Final = persistent_fault("budget_exhausted", origin=Origin.ORCHESTRATION)
+SESSION_BUDGET: Final = persistent_fault("session_budget_exhausted", origin=Origin.ORCHESTRATION)
 REPEATED: Final = replace(input_fault("repeated_call"), origin=Origin.ORCHESTRATION)
 THREADS: Final = transient_fault(
     "abandoned_threads_limit", ambiguous=False, origin=Origin.ORCHESTRATION
@@ -109,7 +110,7 @@ def classify_own(error: BaseException) -> Verdict | None:
     if issubclass(cls, AttemptTimeoutError):
         return ATTEMPT_TIMEOUT
     if issubclass(cls, BudgetExhaustedError):
-        return SESSION_BUDGET if issubclass(cls, SessionBudgetError) else BUDGET
+        return _judge_session(error) if issubclass(cls, SessionBudgetError) else BUDGET
     if issubclass(cls, RepeatedCallError):
         return REPEATED
     if issubclass(cls, InvalidResultError):
@@ -148,6 +149,10 @@ def _judge_open_circuit(error: BaseException, default: ErrorClass) -> Verdict:
         origin=Origin.ORCHESTRATION,
         retry_after=_seconds(retry_after),
     )
+
+
+def _judge_session(error: BaseException) -> Verdict:
+    return OVER if probe(error, "kind") in ("turn", "session") else SESSION_BUDGET
 
 
 def _seconds(found: object) -> float | None:

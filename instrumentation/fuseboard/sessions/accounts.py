@@ -18,7 +18,7 @@ MAX_KINDS: Final = 4096
 
 
 class _Counting:
-    """One lock for all accounts: it is held for a few additions, and a fork renews one only."""
+    """One lock for all sessions: it is held for a few additions, and a fork renews one only."""
 
     def __init__(self) -> None:
         self.renew_lock()
@@ -28,8 +28,8 @@ class _Counting:
         self.lock = threading.RLock()
 
 
-_COUNTING: Final = _Counting()
-after_fork_in_child(_COUNTING.renew_lock)
+COUNTING: Final = _Counting()
+after_fork_in_child(COUNTING.renew_lock)
 
 
 class Spent(NamedTuple):
@@ -61,7 +61,7 @@ class Account:
     @property
     def spent(self) -> Spent:
         """What was used up."""
-        with _COUNTING.lock:
+        with COUNTING.lock:
             return Spent(self._retries, self._requests, self._cost)
 
     def may_retry(self, cost: float) -> bool:
@@ -85,7 +85,7 @@ class Account:
 
     def spend(self, cost: float) -> None:
         """Count the cost of a call that has ended."""
-        with _COUNTING.lock:
+        with COUNTING.lock:
             self._cost += cost
 
 
@@ -97,7 +97,7 @@ def take_attempt(
     Returns:
         None, or why the attempt may not be made.
     """
-    with _COUNTING.lock:
+    with COUNTING.lock:
         for account in accounts:
             missing = account._missing(is_retry)
             if missing is not None:
@@ -122,7 +122,7 @@ class RepeatCounter:
             return None
         kind = (call.tool.name, args_hash)
         limit = self._config.limit
-        with _COUNTING.lock:
+        with COUNTING.lock:
             count = self._counts.get(kind, 0) + 1
             if count == 1 and len(self._counts) >= MAX_KINDS:
                 # The oldest goes: a loop repeats what it did lately.

@@ -13,7 +13,7 @@ from fuseboard.errors import ConfigurationError
 from fuseboard.policy.config import Budget, Repeats
 from fuseboard.policy.config.checks import check_positive
 from fuseboard.runtime import RUNTIME
-from fuseboard.sessions.accounts import Account, RepeatCounter, Spent
+from fuseboard.sessions.accounts import COUNTING, Account, RepeatCounter, Spent
 from fuseboard.sessions.progress import Progress
 from fuseboard.sessions.scope import (
     Deadline,
@@ -134,19 +134,20 @@ class session(_Block):  # noqa: N801 - reads as a function: with fuseboard.sessi
         Raises:
             ConfigurationError: If an argument is wrong.
         """
-        if name is None:
-            self._steps += 1
-            name = self._steps
-        elif isinstance(name, int) and not isinstance(name, bool):
-            self._steps = name
+        with COUNTING.lock:
+            if name is None:
+                name = self._steps + 1
+            if isinstance(name, int) and not isinstance(name, bool):
+                self._steps = name
         return turn(name, timeout=timeout)
 
     def _inner(self, outer: Scope | None) -> Scope:
         around = outer if outer is not None else Scope()
-        if self._id is None:
-            self._id = around.session or uuid.uuid4().hex
-        if self._timeout is not None and self._deadline is None:
-            self._deadline = _deadline(self._timeout, "session")
+        with COUNTING.lock:  # it may be entered by several threads at once
+            if self._id is None:
+                self._id = around.session or uuid.uuid4().hex
+            if self._timeout is not None and self._deadline is None:
+                self._deadline = _deadline(self._timeout, "session")
         is_same = self._id == around.session
         return Scope(
             session=self._id,

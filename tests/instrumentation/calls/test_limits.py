@@ -27,7 +27,7 @@ from fuseboard import (
     Retry,
 )
 from fuseboard.conventions import BreakerState, Layer, Origin
-from fuseboard.policy.breaker import BreakerKey
+from fuseboard.policy.breaker import BreakerKey, Permit
 from fuseboard.policy.limiters import LIMITERS
 from fuseboard.policy.registry import BREAKERS
 
@@ -310,6 +310,38 @@ def test_rejections_never_open_the_breaker_and_give_its_probe_back(
     clock.move(1)
     assert remote() == "ok"
     assert circuit.state is BreakerState.CLOSED
+
+
+def test_probe_without_a_place_gives_way_while_its_fallback_runs(
+    telemetry: Any, clock: Any
+) -> None:
+    answers = []
+
+    def instead() -> str:
+        circuit = BREAKERS.find("remote")
+        assert circuit is not None
+        answers.append(isinstance(circuit.acquire(), Permit))
+        return "old"
+
+    policy = Policy(
+        breaker=Breaker(minimum_throughput=2, break_duration=10),
+        limit=Limit(rate=1, burst=2, wait=0),
+        fallback=instead,
+    )
+
+    @fuseboard.tool(policy=policy)
+    def remote() -> str:
+        raise ConnectionResetError
+
+    for _ in range(2):
+        remote()
+    clock.move(10)
+    for _ in range(2):
+        LIMITERS.get(BreakerKey("remote"), Limit(rate=1)).enter()
+    answers.clear()
+    assert remote() == "old"
+    assert telemetry.last.layer_actions[0] == ("limit", "rejected")
+    assert answers == [True]
 
 
 def test_breaker_that_opens_while_calls_queue_stops_them(telemetry: Any) -> None:

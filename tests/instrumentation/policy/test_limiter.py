@@ -7,12 +7,14 @@ import gc
 import threading
 import time
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from fuseboard import Limit
 from fuseboard.clock import SystemClock
+from fuseboard.policy import limiter as limiters_own
 from fuseboard.policy.breaker import BreakerKey
 from fuseboard.policy.limiter import Limiter, Place, PlaceState
 from fuseboard.policy.limiters import LIMITERS, MAX_LIMITERS
@@ -75,6 +77,51 @@ def test_waiting_thread_gets_the_slot_that_comes_free() -> None:
     holder.give_back()
     thread.join(20)
     assert waiter.state is HELD
+
+
+def test_slot_granted_just_before_the_thread_waits_is_not_missed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    limiter = make_limiter(concurrency=1, wait=600)
+    holder, waiter = limiter.enter(), limiter.enter()
+
+    def make_event() -> threading.Event:
+        holder.give_back()  # by another thread, at the worst moment
+        return threading.Event()
+
+    monkeypatch.setattr(limiters_own, "threading", SimpleNamespace(Event=make_event))
+    waiter.wait()
+    assert waiter.state is HELD
+
+
+async def test_slot_granted_just_before_the_task_waits_is_not_missed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    limiter = make_limiter(concurrency=1, wait=600)
+    holder, waiter = limiter.enter(), limiter.enter()
+    loop = asyncio.get_running_loop()
+    create = loop.create_future
+
+    def create_future() -> asyncio.Future[None]:
+        monkeypatch.undo()
+        holder.give_back()
+        return create()
+
+    monkeypatch.setattr(loop, "create_future", create_future)
+    await asyncio.wait_for(asyncio.ensure_future(waiter.async_wait()), 60)
+    assert waiter.state is HELD
+
+
+def test_forked_child_owes_no_slots_of_its_parent(clock: Any) -> None:
+    limiter = make_limiter(clock, concurrency=1, wait=30)
+    of_the_parent, waiting = limiter.enter(), limiter.enter()
+    limiter.renew()
+    own = limiter.enter()
+    assert own.state is HELD
+    of_the_parent.give_back()
+    waiting.give_back()
+    assert (limiter.running, limiter.waiting) == (1, 0)
+    assert limiter.enter().state is WAITING
 
 
 def test_waiter_whose_time_is_over_leaves_the_queue() -> None:

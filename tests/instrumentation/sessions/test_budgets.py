@@ -358,7 +358,7 @@ threading.Thread(target=held, daemon=True).start()  # waits in the queue
 limiter = LIMITERS.get(BreakerKey("held"), limit)
 while not limiter.waiting:
     pass
-locks = [LIMITERS._lock, limiter._lock, accounts._COUNTING.lock, progress.TICKER._changed]
+locks = [LIMITERS._lock, limiter._lock, accounts.COUNTING.lock, progress.TICKER._changed]
 
 def hold():
     for lock in locks:

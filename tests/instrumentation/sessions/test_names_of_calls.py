@@ -273,3 +273,25 @@ def test_without_a_session_no_call_looks_for_one(
     with fuseboard.session("s1"):
         assert RUNTIME.has_scopes
         assert not RUNTIME.has_gates, "a session that only names its calls costs no more"
+
+
+def test_steps_of_many_threads_have_numbers_of_their_own(telemetry: Any) -> None:
+    opened = fuseboard.session()
+    barrier = threading.Barrier(8)
+    steps: list[str | None] = []
+    ids: set[str | None] = set()
+
+    def work() -> None:
+        barrier.wait(30)
+        with opened:
+            ids.add(opened.id)
+            for _ in range(200):
+                steps.append(opened.step().step)
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert sorted(map(int, filter(None, steps))) == list(range(1, 1601))
+    assert len(ids) == 1

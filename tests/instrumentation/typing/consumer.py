@@ -14,6 +14,7 @@ from fuseboard import (
     ErrorPacket,
     Fallback,
     Feedback,
+    Limit,
     Mistake,
     Pending,
     Policy,
@@ -140,6 +141,17 @@ def stale(value: object) -> ErrorClass | None:
     return None
 
 
+def tell(progress: fuseboard.Progress) -> None:
+    assert_type(progress.seconds, float)
+
+
+def limited() -> Policy:
+    return Policy(
+        limit=Limit(concurrency=20, rate=30, burst=50),
+        breaker=Breaker(slow_call_seconds=5, key=lambda arguments: str(arguments["host"])),
+    )
+
+
 async def use() -> None:
     assert_type(bare("Oslo", days=2), list[float])
     assert_type(await guarded("Oslo", region="eu-west"), dict[str, float])
@@ -161,6 +173,13 @@ async def use() -> None:
     with fuseboard.call("search", {"q": "x"}) as call:
         call.set_result(1)
         assert_type(call.idempotency_key, str)
+    budget = fuseboard.Budget(retries=5, cost=1)
+    async with fuseboard.session("s1", budget=budget, on_progress=tell) as session:
+        assert_type(session.spent, fuseboard.Spent)
+        with session.step(timeout=10) as turn:
+            assert_type(turn.step, str | None)
+    for status in fuseboard.breakers():
+        assert_type(fuseboard.breaker(status.name).state, fuseboard.BreakerState)
     current = fuseboard.current_call()
     if current is not None:
         assert_type(current.attempt, int)
@@ -200,4 +219,7 @@ async def use() -> None:
     answering(7)  # type: ignore[arg-type]
     fuseboard.tool(on_error="nothing")  # type: ignore[call-overload]
     Retry(attempts="3")  # type: ignore[arg-type]
+    Limit(20)  # type: ignore[call-arg]
+    fuseboard.session("s1", budget=5)  # type: ignore[arg-type]
+    fuseboard.Repeats(action="stop")  # type: ignore[arg-type]
     Policy(effects="some")  # type: ignore[arg-type]
