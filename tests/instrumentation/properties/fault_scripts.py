@@ -45,6 +45,7 @@ class Kind:
         is_partial: Whether it is an answer that is usable in part.
         ends_all: Whether what is raised means more than this call, like the process's end.
         is_cancelled_from_outside: Whether somebody cancels the task meanwhile.
+        is_429: Whether an HTTP client says that there were too many requests.
     """
 
     make: Callable[[], Any]
@@ -57,6 +58,7 @@ class Kind:
     is_partial: bool = False
     ends_all: bool = False
     is_cancelled_from_outside: bool = False
+    is_429: bool = False
 
 
 def answered(status: int, **headers: str) -> Callable[[], httpx.HTTPStatusError]:
@@ -89,9 +91,13 @@ KINDS: Final[dict[str, Kind]] = {
     "packet 401": Kind(lambda: {"ok": False, "http_status": 401}, L2),
     "400": Kind(answered(400), L1),
     "401": Kind(answered(401), L2),
-    "429": Kind(answered(429), L3, retryable=True),
-    "429 later": Kind(answered(429, Retry_After="2"), L3, retryable=True, retry_after=2.0),
-    "429 far": Kind(answered(429, Retry_After="86400"), L3, retryable=True, retry_after=86400.0),
+    "429": Kind(answered(429), L3, retryable=True, is_429=True),
+    "429 later": Kind(
+        answered(429, Retry_After="2"), L3, retryable=True, retry_after=2.0, is_429=True
+    ),
+    "429 far": Kind(
+        answered(429, Retry_After="86400"), L3, retryable=True, retry_after=86400.0, is_429=True
+    ),
     "500": Kind(answered(500), L3, retryable=True, ambiguous=True),
     "503 later": Kind(answered(503, Retry_After="1"), L3, retryable=True, retry_after=1.0),
     "501": Kind(answered(501), L4),

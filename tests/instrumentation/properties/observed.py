@@ -172,6 +172,17 @@ def read_metrics() -> Samples:
     return found
 
 
+def series_of_tools() -> set[tuple[str, tuple[tuple[str, str], ...]]]:
+    """Return the counters' series that exist for the tools."""
+    text = setup.metrics_text()[0].decode()
+    return {
+        (sample.name, tuple(sorted(sample.labels.items())))
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+        if family.type == "counter" and family.name.startswith(("fuseboard_tool", "fuseboard_lay"))
+    }
+
+
 @contextlib.contextmanager
 def telemetry(receiver: Receiver, path: str) -> Iterator[None]:
     """Run the real telemetry by one of the paths, all of its settings its own."""

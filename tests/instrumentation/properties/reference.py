@@ -34,7 +34,8 @@ class Expected:
     Attributes:
         attempts: (result, class) of each.
         sees: ``value``, ``error`` with the number of the attempt that it comes from, or the
-            name of an exception of ours; ``fallback`` with the place of the one that is served.
+            name of an exception of ours; ``fallback`` with the place of the one that is served;
+            ``kept`` with an answer from the cache.
         items: Items that the consumer gets.
     """
 
@@ -155,6 +156,8 @@ class Reference:
         self.shape = shape
         self.share = share
         self.breaker = ReferenceBreaker(policy.breaker) if policy.breaker else None
+        self.kept: tuple[Any, float] | None = None
+        """What the cache holds, and since when."""
 
     def call(self, steps: list[Step], now: float, leaves_after: int | None) -> Expected:
         """Return what one call does that begins now.
@@ -165,7 +168,10 @@ class Reference:
             leaves_after: How many items the consumer takes before it leaves; None for all.
         """
         run = _Run(self, steps, now, leaves_after)
-        run.go()
+        if not run.is_answered_from_cache():
+            run.go()
+            if run.may_be_kept():
+                self.kept = (run.value, run.now)
         return run.seen
 
 
@@ -180,6 +186,47 @@ class _Run:
         self.holds_permit = False
         self.last: Ended | None = None
         self.is_spent = False
+        self.kept = tool.kept
+        self.value: Any = None
+
+    # --- The cache -------------------------------------------------------------------------
+    def is_answered_from_cache(self) -> bool:
+        """Take what the cache holds, if it is young enough."""
+        cache = self.policy.cache
+        if cache is None:
+            return False
+        age = self._age()
+        if age == cache.ttl:
+            raise TieError
+        if self.kept is None or age > cache.ttl:
+            self.seen.actions["cache", "miss"] += 1
+            return False
+        self.seen.actions["cache", "hit_memory"] += 1
+        self._end(Outcome.OK, None, ("kept", self.kept[0]))
+        return True
+
+    def may_be_kept(self) -> bool:
+        """Tell whether the answer is as good as can be."""
+        has_value = self.seen.sees[0] == "value"
+        return self.policy.cache is not None and self.seen.outcome is Outcome.OK and has_value
+
+    def _age(self) -> float:
+        return math.inf if self.kept is None else self.now - self.kept[1]
+
+    def _may_serve_kept(self) -> bool:
+        cache = self.policy.cache
+        if cache is None or self.kept is None or self._fault().error_class not in cache.stale_on:
+            return False
+        if self._age() == cache.ttl + cache.stale:
+            raise TieError
+        return cache.stale > 0 and self._age() < cache.ttl + cache.stale
+
+    def _serves_kept(self) -> bool:
+        if self.kept is None or not self._may_serve_kept():
+            return False
+        self.seen.actions["cache", "stale"] += 1
+        self._end(Outcome.DEGRADED, self._fault().error_class, ("kept", self.kept[0]))
+        return True
 
     # --- Time ------------------------------------------------------------------------------
     @property
@@ -255,6 +302,8 @@ class _Run:
                 self.now += delay
                 self.seen.backoff += delay
         if self.last is None or not (self.last.is_final or self.last.what.ends_all):
+            if self._serves_kept():
+                return
             for place, fallback in enumerate(self.policy.fallbacks):
                 if self._serves(place, fallback):
                     return
@@ -293,6 +342,7 @@ class _Run:
             if what.is_partial:
                 self.seen.actions["validation", "partial"] += 1
             outcome = Outcome.PARTIAL if what.is_partial else Outcome.OK
+            self.value = what.make()
             self._end(outcome, what.error_class, ("value", len(attempts) - 1))
         else:
             attempts.append(("failure", what.error_class.value))
@@ -323,6 +373,8 @@ class _Run:
     def _plan(self, what: Kind) -> float | None:
         """Return the wait before the next attempt, or None if there is none."""
         self.is_spent = False
+        if self._switches(what):
+            return None
         retry, made = self.policy.retry, len(self.seen.attempts)
         if retry is None:
             return None
@@ -348,12 +400,25 @@ class _Run:
             return None
         return wait
 
+    def _switches(self, what: Kind) -> bool:
+        """Tell whether something else is to be served at once, and may be."""
+        wanted = self.policy.switch_on
+        is_wanted = (what.is_429 and "rate_limited" in wanted) or (
+            what is EMPTY and "empty" in wanted
+        )
+        return is_wanted and (
+            self._may_serve_kept() or any(map(self._may_serve, self.policy.fallbacks))
+        )
+
+    def _may_serve(self, fallback: Fallback) -> bool:
+        what = self._fault()
+        acts = fallback.function is not None and fallback.effects == "unsafe"
+        acts_twice = acts and what.ambiguous and self.policy.effects == "unsafe"
+        return what.error_class in fallback.on and not acts_twice
+
     def _serves(self, place: int, fallback: Fallback) -> bool:
         what = self._fault()
-        if what.error_class not in fallback.on:
-            return False
-        acts = fallback.function is not None and fallback.effects == "unsafe"
-        if acts and what.ambiguous and self.policy.effects == "unsafe":
+        if not self._may_serve(fallback):
             return False
         if fallback.name == "bad":
             self.seen.actions["fallback", "failed"] += 1

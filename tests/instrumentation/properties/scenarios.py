@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from reference import Shape
 from virtual_time import TICK
 
-from fuseboard import Breaker, ErrorClass, Fallback, Policy, Retry, Validation
+from fuseboard import Breaker, Cache, ErrorClass, Fallback, Policy, Retry, Validation
 
 Form = Literal["function", "coroutine", "generator", "async generator"]
 FORMS: Final[tuple[Form, ...]] = ("function", "coroutine", "generator", "async generator")
@@ -118,6 +118,10 @@ BREAKERS: Final = st.builds(
     ),
 )
 
+CACHES: Final = st.builds(
+    Cache, ttl=st.sampled_from([0.1875, 1.0]), stale=st.sampled_from([0.0, 3.0, 50.0])
+)
+
 
 @st.composite
 def policies(draw: st.DrawFn, form: Form) -> Policy | None:
@@ -125,14 +129,23 @@ def policies(draw: st.DrawFn, form: Form) -> Policy | None:
     if draw(st.integers(0, 7)) == 0:
         return None
     timeout = draw(st.sampled_from([None, None, 0.5, 1.0])) if form != "generator" else None
+    fallback = draw(fallbacks())
+    validation = draw(st.sampled_from([None, Validation(non_empty=True)]))
+    effects: Any = draw(st.sampled_from(["none", "idempotent", "unsafe"]))
+    switches: list[Any] = [(), ("rate_limited",)] if fallback else [()]
+    if fallback and validation:
+        switches.append(("empty", "rate_limited"))
+    may_cache = form in ("function", "coroutine") and effects != "unsafe"
     return Policy(
         retry=draw(st.none() | RETRIES | RETRIES),
         breaker=draw(st.none() | BREAKERS | BREAKERS),
         timeout=timeout,
         budget=draw(st.sampled_from([None, None, None, 1.5, 3.0])),
-        fallback=draw(fallbacks()),
-        validation=draw(st.sampled_from([None, Validation(non_empty=True)])),
-        effects=draw(st.sampled_from(["none", "idempotent", "unsafe"])),
+        fallback=fallback,
+        switch_on=draw(st.sampled_from(switches)),
+        cache=draw(st.none() | CACHES) if may_cache else None,
+        validation=validation,
+        effects=effects,
     )
 
 

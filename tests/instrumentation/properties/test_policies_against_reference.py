@@ -14,7 +14,15 @@ from unittest import mock
 
 import pytest
 from hypothesis import HealthCheck, Phase, assume, given, settings
-from observed import Receiver, SeenCall, as_dict, calls_of, read_metrics, telemetry
+from observed import (
+    Receiver,
+    SeenCall,
+    as_dict,
+    calls_of,
+    read_metrics,
+    series_of_tools,
+    telemetry,
+)
 from reference import Expected, Reference, TieError
 from scenarios import Scenario, scenarios
 from stage import Seen, Stage
@@ -103,6 +111,7 @@ def check(receiver: Receiver, scenario: Scenario, spoilt: Policy | None = None) 
     told: list[tuple[Expected, Seen]] = []
     played = scenario if spoilt is None else replace(scenario, policy=spoilt)
     with stage_of(played, receiver) as (world, stage):
+        born = series_of_tools()
         for call in scenario.calls:
             now = world.now + call.pause
             try:
@@ -114,6 +123,7 @@ def check(receiver: Receiver, scenario: Scenario, spoilt: Policy | None = None) 
             assert read_metrics()["fuseboard_tool_calls_in_flight"] == Counter()
         world.let_late_ones_end()
         samples = read_metrics()
+        assert series_of_tools() == born, "a series was born late, which hides its first event"
     for expected, seen in told:
         check_caller(scenario, expected, seen)
         check_bounds(scenario, expected)
@@ -128,6 +138,9 @@ def check_caller(scenario: Scenario, expected: Expected, seen: Seen) -> None:
     """Compare what the caller saw: the very objects that the tool made."""
     kind, detail = expected.sees
     assert len(seen.made) == len(expected.attempts)
+    if kind == "kept":
+        assert (seen.ending, seen.thing) == ("value", detail)
+        return
     if kind == "fallback":
         served = ["fallback", detail]
         if scenario.streams:
@@ -264,7 +277,9 @@ SPOILT: dict[str, Callable[[Policy], dict[str, Any]]] = {
     ),
     "has time": lambda old: {"timeout": None},
     "has no end": lambda old: {"budget": None},
-    "takes every answer": lambda old: {"validation": None},
+    "takes every answer": lambda old: {"validation": None, "switch_on": ()},
+    "keeps nothing": lambda old: old.cache and {"cache": None},
+    "never switches": lambda old: old.switch_on and {"switch_on": ()},
     "serves nothing else": lambda old: {"fallback": (), "switch_on": ()},
 }
 """Ways to be wrong: what is different about the policy that the shim really follows."""
