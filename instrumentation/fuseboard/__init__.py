@@ -5,6 +5,8 @@ error class and counts in metrics. A :class:`Policy` guards calls with retry, br
 budget, cache and fallback.
 """
 
+from typing import TYPE_CHECKING
+
 from fuseboard.calls import (
     CurrentCall,
     ErrorPacket,
@@ -56,10 +58,22 @@ from fuseboard.policy import (
     Validation,
 )
 from fuseboard.policy.by_hand import BreakerSwitch, breaker, breakers
-from fuseboard.policy.cache_redis import RedisStore
 from fuseboard.record import BreakerStatus, Verdict
 from fuseboard.sessions import Progress, Spent, session, turn
 from fuseboard.setup import flush, init, metrics_text, serve_metrics, shutdown
+
+if TYPE_CHECKING:
+    from fuseboard.policy.cache_redis import RedisStore
+else:
+
+    def __getattr__(name: str) -> object:
+        """Import what few need when it is asked for, so that the others do not pay for it."""
+        if name == "RedisStore":
+            from fuseboard.policy.cache_redis import RedisStore
+
+            return RedisStore
+        raise AttributeError(f"module 'fuseboard' has no attribute {name!r}")
+
 
 __all__ = [
     "AbandonedThreadsError",

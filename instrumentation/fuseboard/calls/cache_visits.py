@@ -10,9 +10,8 @@ from fuseboard import guard
 from fuseboard.calls.bare import UNFINISHED
 from fuseboard.calls.falling_back import serve_stale
 from fuseboard.calls.guarded import GuardedRun
-from fuseboard.calls.substitutes import Stale
 from fuseboard.conventions import Layer, Outcome, ResultSource
-from fuseboard.policy.cache import ToolCache
+from fuseboard.policy.cache import Stale, ToolCache
 from fuseboard.policy.cache_flights import LED, Ending, Flight
 from fuseboard.policy.cache_memory import Entry, confidence_at, copy_of
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fuseboard import guard
 from fuseboard.calls.binding import spread
@@ -30,7 +30,7 @@ from fuseboard.calls.recording import (
 )
 from fuseboard.calls.refusing import NO_ITEMS, REFUSALS, inspect_answer, refused
 from fuseboard.calls.registration import Tool
-from fuseboard.calls.substitutes import Stale, substitutes, switches_at_once
+from fuseboard.calls.substitutes import substitutes, switches_at_once
 from fuseboard.classification import EMPTY, ResultFinding
 from fuseboard.conventions import (
     Confidence,
@@ -51,6 +51,9 @@ from fuseboard.policy.retry import GiveUp, Wait, plan_retry
 from fuseboard.record import AttemptRecord, CallRecord, Fault, Verdict
 from fuseboard.runtime import RUNTIME
 from fuseboard.sessions.scope import SCOPE
+
+if TYPE_CHECKING:
+    from fuseboard.policy.cache import Stale  # few tools have a cache
 
 _GIVEN_UP_BY = {
     GiveUp.EXHAUSTED: Layer.RETRY,

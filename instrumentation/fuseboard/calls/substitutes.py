@@ -4,46 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from http import HTTPStatus
-from typing import Any, NamedTuple
 
 from fuseboard.classification import EMPTY
-from fuseboard.conventions import Confidence, Effects
-from fuseboard.policy.cache import ToolCache
-from fuseboard.policy.cache_memory import Entry, confidence_at, copy_of
+from fuseboard.conventions import Effects
 from fuseboard.policy.config import Fallback, Policy
 from fuseboard.record import Verdict
-
-
-class Stale(NamedTuple):
-    """An entry of the cache that is past its time.
-
-    Attributes:
-        cache: The cache that holds it.
-        entry: The entry.
-    """
-
-    cache: ToolCache
-    entry: Entry
-
-    def goes_with(self, verdict: Verdict) -> bool:
-        """Tell whether it may be served after a fault."""
-        return verdict.error_class in self.cache.config.stale_on and self.cache.may_stand_in(
-            self.entry
-        )
-
-    @property
-    def age(self) -> float:
-        """Its age, seconds."""
-        return self.cache.age_of(self.entry)
-
-    @property
-    def confidence(self) -> Confidence:
-        """How far to trust it."""
-        return confidence_at(self.age)
-
-    def copy(self) -> Any:
-        """Return a copy of the answer."""
-        return copy_of(self.entry.value)
 
 
 def switches_at_once(policy: Policy, verdict: Verdict) -> bool:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import weakref
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from fuseboard import guard
+from fuseboard.conventions import Confidence
 from fuseboard.forking import after_fork_in_child
 from fuseboard.policy.cache_flights import Flights
-from fuseboard.policy.cache_memory import Entry, MemoryLevel, copy_of
-from fuseboard.policy.cache_redis import Found
+from fuseboard.policy.cache_memory import Entry, MemoryLevel, confidence_at, copy_of
 from fuseboard.policy.config import Cache
+from fuseboard.record import Verdict
 from fuseboard.runtime import RUNTIME
+
+if TYPE_CHECKING:
+    from fuseboard.policy.cache_redis import Found
 
 
 class ToolCache:
@@ -122,6 +126,38 @@ class ToolCache:
             return None
         self._memory.put(key, entry)
         return entry
+
+
+class Stale(NamedTuple):
+    """An entry past its time, which may stand in for a live answer that failed.
+
+    Attributes:
+        cache: The cache that holds it.
+        entry: The entry.
+    """
+
+    cache: ToolCache
+    entry: Entry
+
+    def goes_with(self, verdict: Verdict) -> bool:
+        """Tell whether it may be served after a fault."""
+        return verdict.error_class in self.cache.config.stale_on and self.cache.may_stand_in(
+            self.entry
+        )
+
+    @property
+    def age(self) -> float:
+        """Its age, seconds."""
+        return self.cache.age_of(self.entry)
+
+    @property
+    def confidence(self) -> Confidence:
+        """How far to trust it."""
+        return confidence_at(self.age)
+
+    def copy(self) -> Any:
+        """Return a copy of the answer."""
+        return copy_of(self.entry.value)
 
 
 _CACHES: Final[weakref.WeakSet[ToolCache]] = weakref.WeakSet()
