@@ -162,6 +162,7 @@ class CallRecord:
         fallback_cost: What of that the fallback costs whose value is served, or which runs.
         spoilt_cost: What of that fallbacks cost whose value was of no use.
         result: The returned value, only where recording it was asked for.
+        asked: The tool that is asked at present to stand in for this one.
         telemetry: Private to the telemetry: the call's open span and context.
         attempts: What was tried, in order.
         is_between_attempts: Whether a library's retry, made by the tool itself, is waiting.
@@ -195,6 +196,7 @@ class CallRecord:
     layer_actions: tuple[tuple[str, str], ...] = ()
     result: object = None
     is_between_attempts: bool = False
+    asked: ToolInfo | None = None
 
     def __init__(
         self,

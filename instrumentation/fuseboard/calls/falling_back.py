@@ -9,7 +9,8 @@ from typing import Any
 from fuseboard import guard
 from fuseboard.calls.guarded import GuardedRun
 from fuseboard.calls.recording import leave
-from fuseboard.conventions import Layer, Outcome, ResultSource
+from fuseboard.calls.substitutes import lesser
+from fuseboard.conventions import Confidence, Layer, Outcome, ResultSource
 from fuseboard.policy.config import Fallback
 
 
@@ -80,6 +81,10 @@ def serve_stale(run: GuardedRun) -> tuple[Any] | None:
 
 def ask(run: GuardedRun, fallback: Fallback) -> Any:
     """Return what a fallback gives: its static value, or what its function returns."""
+    call = run.call
+    # What is said of the answer is said of this one, and of none before it.
+    call.result_age_seconds = call.confidence = None
+    call.asked = fallback.tool
     if fallback.function is not None:
         return fallback.function(*run.args, **run.kwargs)
     value = fallback.value
@@ -102,7 +107,7 @@ def serves(run: GuardedRun, fallback: Fallback, value: Any, *, is_empty: bool = 
         call.spoil_fallback()
         return False
     call.result_source = fallback.source
-    call.confidence = fallback.confidence
+    call.confidence = lesser(Confidence(fallback.confidence), call.confidence)
     call.fallback_tool = fallback.name
     call.note("fallback", "handed_over" if fallback.hand_over else "served")
     run.served(value, Layer.FALLBACK)
@@ -131,6 +136,7 @@ def failed(run: GuardedRun, error: BaseException) -> bool:
         run.end(judged, None, Layer.FALLBACK)
         return True
     run.call.note("fallback", "failed")
+    run.call.result_age_seconds = run.call.confidence = None
     run.call.spoil_fallback()
     if issubclass(type(error), Exception):
         return False

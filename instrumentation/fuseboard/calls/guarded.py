@@ -30,7 +30,7 @@ from fuseboard.calls.recording import (
 )
 from fuseboard.calls.refusing import NO_ITEMS, REFUSALS, inspect_answer, refused
 from fuseboard.calls.registration import Tool
-from fuseboard.calls.substitutes import substitutes, switches_at_once
+from fuseboard.calls.substitutes import label_caller, substitutes, switches_at_once
 from fuseboard.classification import EMPTY, ResultFinding
 from fuseboard.conventions import (
     Confidence,
@@ -347,11 +347,13 @@ class GuardedRun:
         if strategy is RetryStrategy.NONE:
             strategy = RetryStrategy.SWITCH
         self._end(Outcome.DEGRADED, self._fault, layer, strategy)
+        label_caller(self.call)
 
     def hit(self, value: Any) -> None:
         """End the call with an answer of the cache that is as good as a live one."""
         self._record_result(value)
         self._end(Outcome.OK, None, Layer.CACHE)
+        label_caller(self.call)
 
     def end(self, outcome: Outcome, fault: Fault | None, layer: Layer) -> None:
         """End the call in a layer around the attempts."""

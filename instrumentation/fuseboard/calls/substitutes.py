@@ -4,11 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from http import HTTPStatus
+from typing import Final
 
+from fuseboard.calls.current import CURRENT, LaterAttempt
 from fuseboard.classification import EMPTY
-from fuseboard.conventions import Effects
+from fuseboard.conventions import Confidence, Effects
 from fuseboard.policy.config import Fallback, Policy
-from fuseboard.record import Verdict
+from fuseboard.record import CallRecord, Verdict
+
+_FALLING: Final = tuple(Confidence)
+
+
+def label_caller(call: CallRecord) -> None:
+    """Tell the call that this one stands in for how old and how good its answer is."""
+    current = CURRENT.get()
+    if not isinstance(current, LaterAttempt) or current.call.asked is not call.tool:
+        return
+    caller = current.call
+    caller.result_age_seconds = call.result_age_seconds
+    caller.confidence = call.confidence
+
+
+def lesser(one: Confidence, other: Confidence | None) -> Confidence:
+    """Return the lesser of two confidences."""
+    return one if other is None else max(one, other, key=_FALLING.index)
 
 
 def switches_at_once(policy: Policy, verdict: Verdict) -> bool:

@@ -92,6 +92,55 @@ def test_names_of_what_is_served() -> None:
     assert Fallback(value=None).name == "default"
 
 
+@BOTH
+def test_label_is_no_better_than_what_the_tool_that_stands_in_says_of_its_own_answer(
+    telemetry: Any, clock: Any, is_async: bool
+) -> None:
+    script = Script("kept", status_error(503), status_error(503))
+
+    def read() -> Any:
+        return script()
+
+    async def read_later() -> Any:
+        return script()
+
+    second: Any = fuseboard.wrap(
+        read_later if is_async else read,
+        name="second",
+        policy=Policy(
+            cache=Cache(ttl=100, stale=5000), fallback=Fallback(value="poor"), effects="none"
+        ),
+    )
+    fallback = Fallback(second, confidence="medium_high")
+    ask = make_tool(Script(OSError()), Policy(fallback=fallback), is_async=is_async)
+    seen = []
+    for seconds in (0, 90, 2000, 4000):
+        clock.move(seconds)
+        answer = ask()
+        call = telemetry.last
+        assert (call.fallback_tool, call.result_source) == ("second", ResultSource.FALLBACK)
+        seen.append((answer, call.result_age_seconds, call.confidence))
+    assert seen == [
+        ("kept", None, Confidence.MEDIUM_HIGH),  # live, but of the second tool
+        ("kept", 90, Confidence.MEDIUM),
+        ("kept", 2090, Confidence.LOW),
+        ("poor", None, Confidence.LOW),
+    ]
+
+
+def test_failed_fallback_leaves_no_label_to_the_next(telemetry: Any) -> None:
+    def old() -> None:
+        current = fuseboard.current_call()
+        assert current is not None
+        current.set_result_age(500)
+        raise OSError
+
+    ask = make_tool(Script(OSError()), Policy(fallback=(old, lambda_named := Script("new"))))
+    assert ask() == "new"
+    assert lambda_named.runs == 1
+    assert telemetry.last.result_age_seconds is None
+
+
 # --- HC-24: every layer honours the declaration ---------------------------------------------
 def test_hc_24_tool_that_acts_is_no_fallback_for_one_that_may_have_acted(telemetry: Any) -> None:
     sent: list[str] = []

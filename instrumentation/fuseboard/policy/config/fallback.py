@@ -10,7 +10,7 @@ from typing import Any, Final, Literal
 from fuseboard.conventions import Confidence, Effects, ErrorClass, ResultSource
 from fuseboard.errors import ConfigurationError
 from fuseboard.policy.config.checks import check_bool, check_choices, set_enum
-from fuseboard.record import TOOL_MARK
+from fuseboard.record import TOOL_MARK, ToolInfo
 
 
 class _NoValue:
@@ -33,8 +33,8 @@ class Fallback:
         name: What the record says was served; default the name of the tool or function.
         source: ``fallback``, ``cache`` or ``default``; default ``fallback`` for a function,
             ``default`` for a value.
-        confidence: How far to trust it; default ``medium`` for a function, ``low`` for a value and
-            for a hand-over.
+        confidence: How far to trust it, at most: a fuseboard tool may say less of its own answer.
+            Default ``medium`` for a function, ``low`` for a value and for a hand-over.
         on: The classes of fault that it is served for; default all but ``L1_input``, which the
             caller has to correct.
         effects: What calling the function does to the world; default what the policy of a
@@ -70,7 +70,7 @@ class Fallback:
                 f"Fallback(function={self.function!r}): must be callable; for a static value "
                 "write Fallback(value=...)"
             )
-        policy = getattr(getattr(_unwrapped(self.function), TOOL_MARK, None), "policy", None)
+        policy = getattr(_tool_of(self.function), "policy", None)
         set_enum(self, "effects", Effects, policy.effects if policy is not None else Effects.NONE)
         check_bool("Fallback", "hand_over", self.hand_over)
         if self.hand_over and has_value:
@@ -91,13 +91,24 @@ class Fallback:
         if self.name is None:
             object.__setattr__(self, "name", _name_of(self.function))
 
+    @property
+    def tool(self) -> ToolInfo | None:
+        """What is fixed about the fuseboard tool that is called, if it is one."""
+        info: ToolInfo | None = getattr(_tool_of(self.function), "info", None)
+        return info
+
+
+def _tool_of(function: object) -> Any:
+    """Return what is known of a fuseboard tool; None for any other function."""
+    return getattr(_unwrapped(function), TOOL_MARK, None)
+
 
 def _name_of(function: object) -> str:
     """Return the name of a fuseboard tool, or of what else a fallback calls."""
     if function is None:
         return "default"
     inner = _unwrapped(function)
-    info = getattr(getattr(inner, TOOL_MARK, None), "info", None)
+    info = getattr(_tool_of(function), "info", None)
     name = info.name if info is not None else getattr(inner, "__name__", None)
     return str(name or type(inner).__name__)
 
