@@ -20,7 +20,7 @@ CLOSED, OPEN, HALF_OPEN = BreakerState.CLOSED, BreakerState.OPEN, BreakerState.H
 
 
 @pytest.fixture(autouse=True)
-def _installed() -> Iterator[None]:
+def listening_to_breakers() -> Iterator[None]:
     instrument_pybreaker()
     yield
     uninstrument_pybreaker()

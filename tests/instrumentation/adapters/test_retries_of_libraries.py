@@ -25,7 +25,7 @@ from fuseboard.record import CallRecord
 
 
 @pytest.fixture(autouse=True)
-def _installed() -> Iterator[None]:
+def listening_to_retries() -> Iterator[None]:
     instrument_tenacity()
     instrument_stamina()
     yield
