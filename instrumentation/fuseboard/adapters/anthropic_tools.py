@@ -16,7 +16,8 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from fuseboard.adapters.running import Policies
-from fuseboard.adapters.tool_loops import Answered, Asked, ToolLoop, Tools, part_of
+from fuseboard.adapters.tool_loops import ToolLoop, Tools, part_of
+from fuseboard.adapters.tool_replies import Answered, Asked
 
 _OWNER: Final = "AnthropicTools"
 

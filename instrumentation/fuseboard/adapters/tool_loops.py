@@ -14,20 +14,19 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass
+from types import AsyncGeneratorType, CoroutineType, GeneratorType
 from typing import Any, Final
 
 from fuseboard.adapters.invocation import Invocation
 from fuseboard.adapters.running import UNKNOWN_TOOL, FrameworkCalls, Policies, is_own_tool
-from fuseboard.calls.judging import judge_raised
-from fuseboard.calls.packets import ErrorPacket, explain, packet_of
+from fuseboard.adapters.tool_replies import Answered, Asked, failed, refused, returned
+from fuseboard.calls.packets import packet_of
 from fuseboard.calls.registration import Tool
 from fuseboard.calls.wrapping import tool as make_tool
-from fuseboard.classification import judge_result
-from fuseboard.conventions import ErrorClass, Origin, Outcome
+from fuseboard.conventions import ErrorClass, Origin
 from fuseboard.errors import ConfigurationError
 from fuseboard.policy.config import Policy
 from fuseboard.record import TOOL_MARK, Fault, Verdict
-from fuseboard.runtime import RUNTIME
 
 Tools = Mapping[str, Callable[..., Any]] | Iterable[Callable[..., Any]]
 """Functions by the names that the model knows them by, or functions that are called so."""
@@ -44,35 +43,14 @@ MAX_NAMED: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """One tool call as the model asks for it.
+class _Pending:
+    """A call that has begun and has to be awaited."""
 
-    Attributes:
-        name: The tool's name.
-        arguments: JSON text, or what has been read from it.
-        call_id: The model's id of the call.
-    """
-
-    name: str
-    arguments: object
-    call_id: str
-
-
-@dataclass(frozen=True, slots=True)
-class Answered:
-    """What the model gets for one call.
-
-    Attributes:
-        asked: The call.
-        text: The result, or an error packet, as text.
-        is_error: Whether it reports an error.
-        value: What the tool returned, if it returned anything.
-    """
-
+    invocation: Invocation
     asked: Asked
-    text: str
-    is_error: bool = False
-    value: Any = None
+    function: Callable[..., Any]
+    arguments: dict[str, Any]
+    work: Any
 
 
 class ToolLoop:
@@ -131,6 +109,24 @@ class ToolLoop:
         return [answer for answer in answers if isinstance(answer, Answered)]
 
     def _answer(self, asked: Asked) -> Answered:
+        done = self._call(asked)
+        if isinstance(done, Answered):
+            return done
+        if isinstance(done.work, CoroutineType):
+            done.work.close()
+        raise ConfigurationError(
+            f"{self._owner}.run: {asked.name!r} returned something to be awaited; use run_async"
+        )
+
+    async def _answer_async(self, asked: Asked) -> Answered:
+        if inspect.iscoroutinefunction(self._tools.get(asked.name)):
+            done = self._call(asked)
+        else:
+            done = await asyncio.to_thread(self._call, asked)
+        return done if isinstance(done, Answered) else await self._await(done)
+
+    def _call(self, asked: Asked) -> Answered | _Pending:
+        """Run a call, or begin one that has to be awaited."""
         invocation, arguments, refusal = self._prepare(asked)
         if refusal is not None:
             return refusal
@@ -138,23 +134,25 @@ class ToolLoop:
         try:
             with _CALLS.offer(invocation):
                 value = function(**arguments)
+                if isinstance(value, CoroutineType | AsyncGeneratorType):
+                    return _Pending(invocation, asked, function, arguments, value)
+                if isinstance(value, GeneratorType):
+                    value = list(value)
         except Exception as error:
-            return _failed(asked, function, arguments, error)
-        return _returned(asked, value)
+            return failed(asked, function, arguments, error)
+        return returned(asked, value)
 
-    async def _answer_async(self, asked: Asked) -> Answered:
-        function = self._tools.get(asked.name)
-        if not inspect.iscoroutinefunction(function):
-            return await asyncio.to_thread(self._answer, asked)
-        invocation, arguments, refusal = self._prepare(asked)
-        if refusal is not None:
-            return refusal
+    async def _await(self, pending: _Pending) -> Answered:
+        work = pending.work
         try:
-            with _CALLS.offer(invocation):
-                value = await function(**arguments)
+            with _CALLS.offer(pending.invocation):
+                if isinstance(work, AsyncGeneratorType):
+                    value: Any = [item async for item in work]
+                else:
+                    value = await work
         except Exception as error:
-            return _failed(asked, function, arguments, error)
-        return _returned(asked, value)
+            return failed(pending.asked, pending.function, pending.arguments, error)
+        return returned(pending.asked, value)
 
     def _prepare(self, asked: Asked) -> tuple[Invocation, dict[str, Any], Answered | None]:
         """Return what is to be run with which arguments, or the answer if nothing is."""
@@ -169,14 +167,14 @@ class ToolLoop:
                 MALFORMED_ARGUMENTS, "malformed_arguments", "the arguments are no JSON object"
             )
             _CALLS.refuse_as(invocation, fault, getattr(function, TOOL_MARK))
-            return invocation, {}, _error(asked, packet_of(fault, (), may_repeat=True), _NO_JSON)
+            return invocation, {}, refused(asked, packet_of(fault, (), may_repeat=True), _NO_JSON)
         return invocation, arguments, None
 
     def _unknown(self, asked: Asked) -> Answered:
         fault = Fault(UNKNOWN_TOOL, "unknown_tool", "there is no tool of this name")
         names = ", ".join(list(self._tools)[:MAX_NAMED]) or "none"
         advice = f"There is no tool of this name. The tools are: {names}."
-        return _error(asked, packet_of(fault, (), may_repeat=True), advice)
+        return refused(asked, packet_of(fault, (), may_repeat=True), advice)
 
 
 _NO_JSON: Final = "Write the arguments as one JSON object and call the tool again."
@@ -238,49 +236,6 @@ def _read(arguments: object) -> dict[str, Any] | None:
     if arguments is None:
         return {}
     return dict(arguments) if isinstance(arguments, Mapping) else None
-
-
-def _failed(
-    asked: Asked, function: Callable[..., Any], arguments: dict[str, Any], error: Exception
-) -> Answered:
-    known: Tool = getattr(function, TOOL_MARK)
-    judged = judge_raised(known, error, (), arguments, None)
-    if isinstance(judged, Outcome):
-        raise error
-    may_repeat = known.policy is not None and known.policy.may_repeat
-    problems = explain(known, judged, error, (), arguments)
-    return _error(asked, packet_of(judged, problems, may_repeat=may_repeat))
-
-
-def _error(asked: Asked, packet: ErrorPacket, suggestion: str | None = None) -> Answered:
-    told: dict[str, Any] = {key: value for key, value in packet.items() if key != "debug_info"}
-    if suggestion is not None:
-        told["suggestion"] = suggestion
-    return Answered(asked, json.dumps(told), is_error=True)
-
-
-def _returned(asked: Asked, value: Any) -> Answered:
-    finding = judge_result(value, RUNTIME.clock.time_ns() / 1e9)
-    is_error = finding is not None and finding.partial_failures is None
-    shown = value
-    if is_error and isinstance(value, Mapping):
-        shown = {key: part for key, part in value.items() if key != "debug_info"}
-    return Answered(asked, _as_text(shown), is_error, value)
-
-
-def _as_text(value: Any) -> str:
-    if isinstance(value, str):
-        return value
-    try:
-        return json.dumps(value, ensure_ascii=False, default=_plain)
-    except (TypeError, ValueError):
-        return str(value)
-
-
-def _plain(value: Any) -> Any:
-    """Return what JSON can say of an object: a pydantic model's fields, else its text."""
-    dump = getattr(value, "model_dump", None)
-    return dump(mode="json") if callable(dump) else str(value)
 
 
 def part_of(holder: object, *names: str) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
+from collections.abc import AsyncIterator, Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -332,6 +333,38 @@ def test_an_async_tool_cannot_be_run_without_a_loop(
     with pytest.raises(ConfigurationError, match=r"'news' has to be awaited; use run_async"):
         Both(kind, [weather, news]).run(("weather", {"city": "x"}), ("news", {"topic": "x"}))
     assert telemetry.calls == [], "before anything has run"
+
+
+@PROVIDERS
+def test_streams_are_answered_as_a_whole(kind: str, telemetry: RecordingTelemetry) -> None:
+    def pages() -> Iterator[str]:
+        yield "one"
+        yield "two"
+
+    async def pages_async() -> AsyncIterator[str]:
+        yield "one"
+        await asyncio.sleep(0)
+        raise TimeoutError
+
+    both = Both(kind, [pages, pages_async])
+    (reply,) = both.run(("pages", {}))
+    assert shown(reply) == ["one", "two"]
+    good, bad = both.run_async(("pages", {}), ("pages_async", {}))
+    assert shown(good) == ["one", "two"]
+    assert is_error(kind, bad)
+    assert [call.call_id for call in telemetry.calls] == ["call-0", "call-0", "call-1"]
+    assert telemetry.last.outcome is Outcome.ERROR
+
+
+@PROVIDERS
+@pytest.mark.filterwarnings("ignore:coroutine 'news' was never awaited")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_function_that_returns_a_coroutine(kind: str, telemetry: RecordingTelemetry) -> None:
+    both = Both(kind, {"news": lambda topic: news(topic)})
+    (reply,) = both.run_async(("news", {"topic": "Oslo"}))
+    assert reply["content"] == "nothing new of Oslo"
+    with pytest.raises(ConfigurationError, match="use run_async"):
+        both.run(("news", {"topic": "Oslo"}))
 
 
 @PROVIDERS

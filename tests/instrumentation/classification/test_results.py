@@ -196,6 +196,16 @@ def test_users_are_asked_about_causes_and_leaves() -> None:
     assert verdict_of(ExceptionGroup("g", [HouseError()])).retryable
 
 
+@pytest.mark.parametrize("client", ["httpx", "httpx2"])
+def test_responses_of_httpx_and_its_successor(client: str) -> None:
+    module = pytest.importorskip(client)
+    answer = module.Response(503, headers={"retry-after": "4"})
+    finding = judge_result(answer, 0.0)
+    assert finding is not None
+    assert (finding.verdict.http_status, finding.verdict.retry_after) == (503, 4.0)
+    assert judge_result(module.Response(200), 0.0) is None
+
+
 @pytest.mark.usefixtures("_forget")
 def test_users_judge_results() -> None:
     @fuseboard.classifier(on="result")
