@@ -10,7 +10,7 @@ from fuseboard import guard
 from fuseboard.calls.guarded import GuardedRun
 from fuseboard.calls.recording import leave
 from fuseboard.calls.substitutes import lesser
-from fuseboard.conventions import Confidence, Layer, Outcome, ResultSource
+from fuseboard.conventions import Layer, Outcome, ResultSource
 from fuseboard.policy.config import Fallback
 
 
@@ -107,7 +107,7 @@ def serves(run: GuardedRun, fallback: Fallback, value: Any, *, is_empty: bool = 
         call.spoil_fallback()
         return False
     call.result_source = fallback.source
-    call.confidence = lesser(Confidence(fallback.confidence), call.confidence)
+    call.confidence = lesser(fallback.confidence, call.confidence)
     call.fallback_tool = fallback.name
     call.note("fallback", "handed_over" if fallback.hand_over else "served")
     run.served(value, Layer.FALLBACK)

@@ -25,9 +25,11 @@ def label_caller(call: CallRecord) -> None:
     caller.confidence = call.confidence
 
 
-def lesser(one: Confidence, other: Confidence | None) -> Confidence:
-    """Return the lesser of two confidences."""
-    return one if other is None else max(one, other, key=_FALLING.index)
+def lesser(one: Confidence | None, other: Confidence | None) -> Confidence | None:
+    """Return the lesser of two confidences, or the one that is known."""
+    if one is None or other is None:
+        return one or other
+    return max(one, other, key=_FALLING.index)
 
 
 def switches_at_once(policy: Policy, verdict: Verdict) -> bool:
