@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
 from fuseboard.errors import FuseboardError, RepeatedCallError, SessionBudgetError
@@ -153,14 +153,20 @@ def open_scope(scope: Scope) -> None:
 
 
 def close_scope(owner: object) -> None:
-    """Return to the scope around the innermost one that a block owns.
+    """Leave the innermost scope that a block owns; those within it stay, if there are any.
 
-    Nothing happens in another context than the one that it was opened in, as when the garbage
-    collector ends a coroutine.
+    Blocks may end in another order than the reverse of that in which they began, as when the
+    garbage collector ends a generator within the block of somebody else. In another context than
+    the one that it was opened in, nothing happens.
     """
+    within: list[Scope] = []
     scope = SCOPE.get()
-    while scope is not None:
-        if scope.owner is owner:
-            SCOPE.set(scope.outer)
-            return
+    while scope is not None and scope.owner is not owner:
+        within.append(scope)
         scope = scope.outer
+    if scope is None:
+        return
+    rest = scope.outer
+    for inner in reversed(within):
+        rest = replace(inner, outer=rest)
+    SCOPE.set(rest)

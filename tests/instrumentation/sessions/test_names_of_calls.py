@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import contextvars
 import threading
 from collections.abc import AsyncIterator, Iterator
@@ -12,6 +13,7 @@ import pytest
 
 import fuseboard
 from fuseboard import Breaker, ConfigurationError, Limit, Policy, Retry
+from fuseboard.calls.wrapping import MARK
 from fuseboard.runtime import RUNTIME
 from fuseboard.sessions.blocks import caller
 from fuseboard.sessions.scope import current_scope
@@ -180,10 +182,13 @@ async def test_block_left_in_another_context_changes_nothing_there(
     stream: Any = lines()
     await anext(stream)
     assert current_scope() is not None, "as with every context variable set in a generator"
-    with fuseboard.session("s1"):
-        task = asyncio.create_task(stream.aclose())
-        await task
+
+    async def close() -> None:
+        await stream.aclose()
         bare()
+
+    with fuseboard.session("s1"):
+        await asyncio.create_task(close())
     assert telemetry.last.session == "s1"
 
 
@@ -197,6 +202,54 @@ def test_same_object_may_be_entered_again_and_within_itself(telemetry: Any, bare
     with opened:
         bare()
     assert [call.session for call in telemetry.calls] == ["s1", "s1", None, "s1"]
+
+
+def test_blocks_may_end_in_any_order(telemetry: Any, bare: Any) -> None:
+    outer, inner = fuseboard.session("outer"), fuseboard.session("inner")
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(outer)
+        inner.__enter__()
+    bare()
+    inner.__exit__(None, None, None)
+    bare()
+    assert [call.session for call in telemetry.calls] == ["inner", None]
+    assert current_scope() is None
+
+
+def test_generator_that_ends_within_somebody_elses_block_leaves_that_alone(
+    telemetry: Any, bare: Any
+) -> None:
+    def lines() -> Iterator[int]:
+        with fuseboard.session("of the generator"):
+            yield 1
+            yield 2
+
+    stream = lines()
+    next(stream)
+    with fuseboard.session("s1"), fuseboard.turn(1):
+        stream.close()  # type: ignore[attr-defined]
+        bare()
+    bare()
+    assert [names(call) for call in telemetry.calls] == [("s1", None, "1"), (None, None, None)]
+
+
+def test_framework_knows_the_agent_better_and_the_application_the_session(
+    telemetry: Any, bare: Any
+) -> None:
+    def describe(call: Any) -> None:
+        call.session, call.agent = "thread-1", "react"
+
+    getattr(bare, MARK).describe_calls(describe)
+    bare()
+    with fuseboard.session("mine", agent="own"):
+        bare()
+    with fuseboard.session(agent="own"):
+        bare()
+    assert [names(call) for call in telemetry.calls] == [
+        ("thread-1", "react", None),
+        ("mine", "react", None),
+        ("thread-1", "react", None),
+    ]
 
 
 def test_exception_passes_through_and_the_session_ends(telemetry: Any) -> None:
