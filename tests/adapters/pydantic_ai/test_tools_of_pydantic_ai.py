@@ -9,7 +9,14 @@ from typing import Any
 import pytest
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from pydantic import BaseModel
-from pydantic_ai import Agent, DeferredToolRequests, ModelRetry, RunContext, exceptions
+from pydantic_ai import (
+    Agent,
+    DeferredToolRequests,
+    DeferredToolResults,
+    ModelRetry,
+    RunContext,
+    exceptions,
+)
 from pydantic_ai.exceptions import ApprovalRequired, CallDeferred, UnexpectedModelBehavior
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
@@ -182,6 +189,21 @@ async def test_hc_17_approval_and_deferral_are_interrupts(
     result = await agent.run("go")
     assert isinstance(result.output, DeferredToolRequests)
     assert [call.outcome for call in telemetry.calls] == [Outcome.INTERRUPTED]
+
+
+async def test_a_tool_that_needs_approval_is_recorded_when_it_runs(
+    telemetry: RecordingTelemetry,
+) -> None:
+    agent = agent_of([("add_later", {"a": 1})], output_type=[str, DeferredToolRequests])
+    agent.tool(add_later, requires_approval=True)
+    asked = await agent.run("go")
+    assert [call.tool_name for call in asked.output.approvals] == ["add_later"]
+    assert telemetry.calls == []
+    await agent.run(
+        message_history=asked.all_messages(),
+        deferred_tool_results=DeferredToolResults(approvals={"call-0": True}),
+    )
+    assert [(call.outcome, call.call_id) for call in telemetry.calls] == [(Outcome.OK, "call-0")]
 
 
 async def test_refused_arguments_are_one_call_of_the_models_fault(

@@ -224,6 +224,13 @@ class TestCodeAgents:
         assert len(errors_of(agent)) == 1
         assert telemetry.calls == []
 
+    def test_calls_from_code_hang_under_the_callers_span(self, spans: Any) -> None:
+        tracer = trace.get_tracer("application")
+        with tracer.start_as_current_span("outer") as outer:
+            coding("add(1)")
+        (call,) = [span for span in spans.get_finished_spans() if "add" in span.name]
+        assert call.parent.span_id == outer.get_span_context().span_id
+
 
 class TestSchemas:
     def test_hc_14_what_the_model_is_shown_stays_the_same(self) -> None:
