@@ -53,6 +53,10 @@ class Patch:
         self._wrapper = _rewrap(raw, self._wrap(_function_of(raw, owner), replacement))
         setattr(owner, name, self._wrapper)
 
+    def is_in_place(self) -> bool:
+        """Tell whether calls pass through the wrapper first, and it is on."""
+        return self.is_on and vars(self._owner).get(self._name) is self._wrapper
+
     def turn_on(self) -> bool:
         """Switch a wrapper on that is still in its place; return whether it is."""
         current = vars(self._owner).get(self._name, _ABSENT)
@@ -127,6 +131,9 @@ class Installation:
 
     def add(self, owner: Any, name: str, replacement: Replacement) -> None:
         """Wrap one function that was met later, for example a method of a subclass."""
+        patch = self._patches.get((id(owner), name))
+        if patch is not None and patch.is_in_place():
+            return  # as with every call but the first
         with self._lock:
             if self.is_installed:
                 self._add(owner, name, replacement)
