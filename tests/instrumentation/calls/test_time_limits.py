@@ -13,6 +13,7 @@ import fuseboard
 from fuseboard import (
     AbandonedThreadsError,
     AttemptTimeoutError,
+    Breaker,
     BudgetExhaustedError,
     ErrorClass,
     Outcome,
@@ -173,3 +174,67 @@ def test_what_outlived_its_timeout_keeps_its_own_request_id(telemetry: Any) -> N
     ((request_id, attempt),) = late
     assert (request_id[-2:], attempt) == (":1", 1)
     assert [each.cost for each in telemetry.last.attempts] == [0.5, None]
+
+
+@pytest.mark.parametrize("ending", ["returns", "raises", "pays"])
+def test_hc_29_a_late_end_changes_neither_the_call_nor_its_breaker(
+    telemetry: Any, ending: str
+) -> None:
+    let_go = threading.Event()
+    breaker = Breaker(minimum_throughput=2, failure_ratio=0.6)
+
+    @fuseboard.tool(policy=Policy(timeout=0.02, breaker=breaker))
+    def work(*, hangs: bool) -> str:
+        current = fuseboard.current_call()
+        assert current is not None
+        if hangs:
+            let_go.wait(60)
+            if ending == "raises":
+                raise KeyError("late")
+            if ending == "pays":
+                current.set_cost(7.0)
+        return "late"
+
+    with pytest.raises(AttemptTimeoutError):
+        work(hangs=True)
+    (call,) = telemetry.calls
+    before = dict(vars(call))
+    let_go.set()
+    wait_until(lambda: workers.THREADS.count_abandoned() == 0)
+    assert dict(vars(call)) == before
+    assert [call.outcome for call in telemetry.calls] == [Outcome.ERROR]
+    # One failure is in the window and nothing else: a second one opens the breaker, of 2 of 2.
+    let_go.clear()
+    with pytest.raises(AttemptTimeoutError):
+        work(hangs=True)
+    let_go.set()
+    wait_until(lambda: workers.THREADS.count_abandoned() == 0)
+    (opened,) = telemetry.transitions
+    assert (opened.calls, opened.failures) == (2, 2)
+
+
+def test_hc_29_timeouts_of_many_callers_at_once_are_each_counted_once(telemetry: Any) -> None:
+    let_go = threading.Event()
+    got: list[str] = []
+
+    @fuseboard.tool(policy=Policy(timeout=0.2))
+    def work(number: int) -> int:
+        if number % 2:
+            let_go.wait(60)
+        return number
+
+    def call(number: int) -> None:
+        try:
+            got.append("done" if work(number) == number else "mixed up")
+        except AttemptTimeoutError:
+            got.append("late")
+
+    callers = [threading.Thread(target=call, args=(number,)) for number in range(16)]
+    for caller in callers:
+        caller.start()
+    for caller in callers:
+        caller.join()
+    let_go.set()
+    wait_until(lambda: workers.THREADS.count_abandoned() == 0)
+    assert sorted(got) == ["done"] * 8 + ["late"] * 8
+    assert len(telemetry.calls) == 16
