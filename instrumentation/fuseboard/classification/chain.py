@@ -18,6 +18,7 @@ from fuseboard.classification.groups import describe, is_group, leaves_of
 from fuseboard.classification.http import classify_http
 from fuseboard.classification.http_clients import classify_client, classify_connection
 from fuseboard.classification.inspecting import message_of, qualified_name
+from fuseboard.classification.mail import classify_mail
 from fuseboard.classification.memory import Memory
 from fuseboard.classification.network import classify_network
 from fuseboard.classification.processes import classify_process
@@ -56,6 +57,7 @@ _EXACT: Final[tuple[Classifier, ...]] = (
     classify_process,
     classify_database,
     classify_store,
+    classify_mail,
 )
 _EXACT_AFTER_HTTP: Final[tuple[Classifier, ...]] = (
     classify_client,

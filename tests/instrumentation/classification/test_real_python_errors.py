@@ -13,6 +13,7 @@ import os
 import pickle
 import queue
 import re
+import smtplib
 import socket
 import sqlite3
 import ssl
@@ -219,6 +220,37 @@ def closed_database(places: Places) -> None:
     connection.execute("select 1")
 
 
+def mail(places: Places, *, password: str | None = None, **replies: str) -> None:
+    """Send a letter through a server that gives these replies to commands, else accepts all."""
+
+    def talk(line: socket.socket) -> None:
+        stream = line.makefile("rb")
+        line.sendall(f"{replies.get('greeting', '220 hello')}\r\n".encode())
+        while command := stream.readline().decode().strip():
+            word = command.split()[0].upper()
+            if word in replies and replies[word] == "":
+                return
+            usual = {"EHLO": "250-x\r\n250 AUTH PLAIN", "DATA": "354 go on", "AUTH": "235 yes",
+                     "QUIT": "221 bye"}  # fmt: skip
+            line.sendall(f"{replies.get(word, usual.get(word, '250 yes'))}\r\n".encode())
+
+    with smtplib.SMTP("127.0.0.1", places.listen(talk), timeout=10) as server:
+        if password is not None:
+            server.login("u", password)
+        server.sendmail("a@x.test", ["b@x.test", "c@x.test"], "hello")
+
+
+def mail_encrypted(places: Places) -> None:
+    def talk(line: socket.socket) -> None:
+        line.sendall(b"220 hello\r\n")
+        line.recv(99)
+        line.sendall(b"250 x\r\n")
+        line.recv(99)
+
+    with smtplib.SMTP("127.0.0.1", places.listen(talk), timeout=10) as server:
+        server.starttls()
+
+
 def with_number(number: int) -> Callable[[Places], None]:
     """Raise what the system raises with this number; few of them can be had without root."""
 
@@ -351,6 +383,27 @@ SQLITE = [
         l1("database_request_matcher")),
 ]  # fmt: skip
 
+MAIL = [
+    Row("mail: wrong password", lambda at: mail(at, password="p", AUTH="535 no"),
+        "smtplib.SMTPAuthenticationError", l2("smtp_code_matcher")),
+    Row("mail: login cannot be checked now", lambda at: mail(at, password="p", AUTH="454 later"),
+        "smtplib.SMTPAuthenticationError", l3("smtp_code_matcher", SAFE)),
+    Row("mail: login is asked for", lambda at: mail(at, MAIL="530 log in"),
+        "smtplib.SMTPSenderRefused", l2("smtp_code_matcher")),
+    Row("mail: nobody of these", lambda at: mail(at, RCPT="550 no such user"),
+        "smtplib.SMTPRecipientsRefused", l1("smtp_code_matcher")),
+    Row("mail: grey-listed", lambda at: mail(at, RCPT="451 try again"),
+        "smtplib.SMTPRecipientsRefused", l3("smtp_code_matcher", SAFE)),
+    Row("mail: letter refused", lambda at: mail(at, DATA="554 spam"),
+        "smtplib.SMTPDataError", l1("smtp_code_matcher")),
+    Row("mail: server busy", lambda at: mail(at, greeting="421 too many connections"),
+        "smtplib.SMTPConnectError", l3("connect_matcher", SAFE)),
+    Row("mail: cut", lambda at: mail(at, DATA=""), "smtplib.SMTPServerDisconnected",
+        l3("connection_reset_matcher", AMBIGUOUS)),
+    Row("mail: no encryption", mail_encrypted, "smtplib.SMTPNotSupportedError",
+        l4("smtp_code_matcher")),
+]  # fmt: skip
+
 BUILTINS = [
     Row("python: key", lambda at: {}["x"], "KeyError", l4("python_defect_matcher", AMBIGUOUS)),
     Row("python: index", lambda at: list[int]()[1], "IndexError",
@@ -394,7 +447,7 @@ BUILTINS = [
 ]  # fmt: skip
 
 
-@each([*PROGRAMS, *SOCKETS, *CONCURRENT, *SQLITE, *BUILTINS])
+@each([*PROGRAMS, *SOCKETS, *CONCURRENT, *SQLITE, *MAIL, *BUILTINS])
 def test_hc_19_exceptions_of_python(row: Row, places: Places) -> None:
     row.check(places)
 
