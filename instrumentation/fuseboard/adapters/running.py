@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-import inspect
-import logging
 import threading
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextvars import Token
 from dataclasses import replace
-from functools import partial
 from types import TracebackType
 from typing import Any, Final, Literal, Self
 
 from fuseboard import guard
-from fuseboard.adapters.invocation import RUNNING, Invocation, claim, describe
-from fuseboard.calls.bare import observe_async, observe_sync
+from fuseboard.adapters.invocation import RUNNING, Invocation, claim
+from fuseboard.adapters.runners import Runner, any_arguments, check_no_cache
 from fuseboard.calls.binding import fits, signature_of
 from fuseboard.calls.current import CURRENT, LaterAttempt
-from fuseboard.calls.driving import guard_async, guard_sync
 from fuseboard.calls.judging import JudgedEnd, ReturnedFault, answer_to, judge_raised
 from fuseboard.calls.packets import ErrorPacket, is_packet, packet_for
 from fuseboard.calls.recording import close_call, open_call
 from fuseboard.calls.registration import MAX_NAME, ON_ERROR, Tool
-from fuseboard.calls.switching import SWITCHES
 from fuseboard.calls.wrapping import MARK
 from fuseboard.classification import BINDING, ResultFinding, judge_result
 from fuseboard.classification.inspecting import message_of
@@ -34,8 +29,6 @@ from fuseboard.policy.config import Policy
 from fuseboard.record import Fault
 from fuseboard.runtime import RUNTIME
 from fuseboard.telemetry.duplicates import mark_current
-
-logger = logging.getLogger("fuseboard")
 
 Answer = Callable[[Invocation, ErrorPacket], Any]
 """Returns or raises what stands for an error packet in a framework."""
@@ -76,9 +69,11 @@ class FrameworkCalls:
         self._answer = answer
         self._policies: Mapping[str, Policy] = {}
         self._default: Policy | None = None
-        self._tools: dict[tuple[str, str | None], _Runner] = {}
+        self._tools: dict[tuple[str, str | None], Runner] = {}
         self._uncertain = 0
-        self._unknown = _Runner(Tool(_any, name=OTHER_LABEL, owner=owner, is_registered=False))
+        self._unknown = Runner(
+            Tool(any_arguments, name=OTHER_LABEL, owner=owner, is_registered=False)
+        )
         self.renew_lock()
         after_fork_in_child(self.renew_lock)
 
@@ -101,7 +96,7 @@ class FrameworkCalls:
                 f"{self._owner}(on_error={on_error!r}): must be one of {ON_ERROR}"
             )
         default, policies = _split(self._owner, policy)
-        _check_no_cache(self._owner, (default, *policies.values()))
+        check_no_cache(self._owner, (default, *policies.values()))
         with self._lock:
             self._default, self._policies = default, policies
             self._tools.clear()
@@ -258,7 +253,7 @@ class FrameworkCalls:
         else:
             close_call(call, now, Outcome.ERROR, judged, strategy=answer_to(judged))
 
-    def _begin(self, invocation: Invocation, proceed: Callable[[], Any]) -> _Runner:
+    def _begin(self, invocation: Invocation, proceed: Callable[[], Any]) -> Runner:
         if invocation.owner is None:  # else it has been offered
             mark_current(invocation.tool)
         invocation.owner = self
@@ -266,19 +261,19 @@ class FrameworkCalls:
         invocation.is_claimed = True
         return self._runner_of(invocation)
 
-    def _runner_of(self, invocation: Invocation) -> _Runner:
+    def _runner_of(self, invocation: Invocation) -> Runner:
         if invocation.is_known is False:
             return self._unknown
         key = (invocation.tool[:MAX_NAME], invocation.upstream)
         found = self._tools.get(key)
         return found if found is not None else self._meet(key, invocation.is_known is None)
 
-    def _meet(self, key: tuple[str, str | None], is_uncertain: bool) -> _Runner:
+    def _meet(self, key: tuple[str, str | None], is_uncertain: bool) -> Runner:
         with self._lock:
             if is_uncertain and self._uncertain >= MAX_UNCERTAIN:
                 return self._unknown
             may_register = len(self._tools) < MAX_TOOLS
-            made = _Runner(self._make_tool(*key, may_register), is_listed=may_register)
+            made = Runner(self._make_tool(*key, may_register), is_listed=may_register)
             if may_register:
                 self._tools[key] = made
                 self._uncertain += is_uncertain
@@ -286,61 +281,13 @@ class FrameworkCalls:
 
     def _make_tool(self, name: str, upstream: str | None, is_registered: bool) -> Tool:
         return Tool(
-            _any,
+            any_arguments,
             name=name if name.strip() else OTHER_LABEL,
             policy=self._policies.get(name, self._default),
             upstream=upstream,
             owner=self._owner,
             is_registered=is_registered,
         )
-
-
-_Ways = tuple[Callable[..., Any], Callable[..., Awaitable[Any]]]
-"""For sync callers, and for async ones."""
-
-
-class _Runner:
-    """A tool of a framework, and how to run it."""
-
-    __slots__ = ("run_async", "run_sync", "tool")
-
-    def __init__(self, tool: Tool, *, is_listed: bool = False) -> None:
-        """Run a tool under the policy that its adapter gives it, or that a file gives its name.
-
-        Args:
-            tool: The tool.
-            is_listed: Whether its policy may be changed by its name.
-        """
-        self.tool = tool
-        tool.describe_calls(describe)
-        tool.choose, tool.put = partial(_ways_to_run, tool), self.put
-        self.put(_ways_to_run(tool, tool.policy, _any))
-        if is_listed:
-            try:
-                self.put(SWITCHES.admit(tool))
-            except ConfigurationError as fault:
-                # An agent is under way: it must not be stopped by a line in a file.
-                logger.warning("%s; the tool keeps the policy that its adapter gave it", fault)
-
-    def put(self, ways: _Ways) -> None:
-        """Run calls so from now on."""
-        self.run_sync, self.run_async = ways
-
-
-def _ways_to_run(tool: Tool, policy: Policy | None, target: Callable[..., Any]) -> _Ways:
-    """Return what runs a tool of a framework under a policy, for sync and for async callers."""
-    if target is not _any:
-        raise ConfigurationError(
-            f"the framework runs {tool.info.name!r} itself: force faults in the function that the "
-            "framework's tool calls"
-        )
-    _check_no_cache(tool.info.name, (policy,))
-    if policy is None:
-        return observe_sync(tool, _proceed), observe_async(tool, _proceed_async)
-    return (
-        guard_sync(tool, _for_sync(policy), _proceed),
-        guard_async(tool, policy, _proceed_async),
-    )
 
 
 class _Offer:
@@ -471,56 +418,11 @@ def report(value: Any, finding: Callable[[Any], ResultFinding | None]) -> None:
             guard.swallow("reading a framework's result", fault)
 
 
-def _proceed(**_: Any) -> Any:
-    invocation = RUNNING.get()
-    if invocation is None:
-        return None
-    invocation.reported = None
-    return _unless_reported(invocation, invocation.proceed())
-
-
-async def _proceed_async(**_: Any) -> Any:
-    invocation = RUNNING.get()
-    if invocation is None:
-        return None
-    invocation.reported = None
-    return _unless_reported(invocation, await invocation.proceed())
-
-
-def _unless_reported(invocation: Invocation, value: Any) -> Any:
-    found = invocation.reported
-    if found is None or found.partial_failures is not None:
-        return value
-    raise ReturnedFault(found, value)
-
-
-def _for_sync(policy: Policy) -> Policy:
-    """Return a policy without the fallbacks that only an async tool can await."""
-    able = tuple(one for one in policy.fallbacks if not inspect.iscoroutinefunction(one.function))
-    if len(able) == len(policy.fallbacks):
-        return policy
-    # Without a fallback there is nothing to switch to.
-    return replace(policy, fallback=able, switch_on=policy.switch_on if able else ())
-
-
-def _any(**arguments: Any) -> None:
-    """Stand for a tool whose arguments are given by name."""
-
-
 def _reset(token: Token[Invocation | None]) -> None:
     try:  # noqa: SIM105 - as elsewhere, without a generator context
         RUNNING.reset(token)
     except ValueError:
         pass  # ended in another context, which keeps its own value
-
-
-def _check_no_cache(owner: str, policies: Iterable[Policy | None]) -> None:
-    if any(policy is not None and policy.cache is not None for policy in policies):
-        raise ConfigurationError(
-            f"{owner}(policy=...): a cache can't tell what of a framework's answer belongs to one "
-            "call only, its id, say; give the policy with the cache to the function itself: "
-            "@fuseboard.tool(policy=...)"
-        )
 
 
 def _split(owner: str, policy: object) -> tuple[Policy | None, Mapping[str, Policy]]:
