@@ -224,12 +224,14 @@ class TestCodeAgents:
         assert len(errors_of(agent)) == 1
         assert telemetry.calls == []
 
-    def test_calls_from_code_hang_under_the_callers_span(self, spans: Any) -> None:
-        tracer = trace.get_tracer("application")
-        with tracer.start_as_current_span("outer") as outer:
+    def test_calls_from_code_hang_under_the_callers_span(
+        self, start: Callable[..., None], collector: FakeCollector
+    ) -> None:
+        start()
+        with trace.get_tracer("application").start_as_current_span("outer") as outer:
             coding("add(1)")
-        (call,) = [span for span in spans.get_finished_spans() if "add" in span.name]
-        assert call.parent.span_id == outer.get_span_context().span_id
+        (call,) = [span for span in received(collector) if span.name == "execute_tool add"]
+        assert call.parent_span_id == outer.get_span_context().span_id.to_bytes(8, "big")
 
 
 class TestSchemas:
