@@ -51,6 +51,9 @@ _KNOWN_KEYS: Final = re.compile(
     r"|-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)"
 )
 
+# Pydantic quotes what it refuses: a model's arguments, which are not to be recorded unasked.
+_QUOTED_INPUT: Final = re.compile(r"input_value=(?:.*?, (?=input_type=)|.*\Z)", re.DOTALL)
+
 
 def redact(text: str, limit: int = MAX_MESSAGE_LENGTH) -> str:
     """Return free text that is safe to send: no credentials, valid UTF-8, bounded.
@@ -107,6 +110,8 @@ def valid(text: str) -> str:
 def _mask(text: str) -> str:
     if "://" in text:
         text = _URL.sub(r"\g<scheme>\g<rest>", text)
+    if "input_value=" in text:
+        text = _QUOTED_INPUT.sub("", text)
     text = _KNOWN_KEYS.sub(MASK, text)
     text = _AUTH_SCHEME.sub(rf"\g<scheme> {MASK}", text)
     return _ASSIGNED.sub(rf"\g<name>\g<quote>\g<sep>{MASK}", text)

@@ -45,6 +45,9 @@ SECRET = "CANARYx7Qz93LmA4kPq"
         f"Incorrect API key provided: sk-{SECRET}",
         f"sk-proj-{SECRET}_abc rejected",
         f"key sk-ant-api03-{SECRET}",
+        f"Field required [type=missing, input_value={{'city': '{SECRET}'}}, input_type=dict]",
+        f"[type=x, input_value='{SECRET}', input_type=str] [input_value='{SECRET}', input_type=int]",
+        f"cut off [type=missing, input_value={{'city': '{SECRET}",
         f"ghp_{SECRET}abcd",
         f"xoxb-123-{SECRET}",
         f"AIza{SECRET}abcdefgh",
@@ -230,3 +233,8 @@ def test_hc_12_a_secret_in_any_text_reaches_no_span_log_or_metric(
     assert SECRET.encode() not in setup.metrics_text()[0]
     assert SECRET.encode() not in setup.metrics_text("application/openmetrics-text")[0]
     assert SECRET not in caplog.text
+
+
+def test_what_pydantic_says_of_an_input_stays_readable_without_the_input() -> None:
+    text = "a\n  Input should be an integer [type=int_parsing, input_value='x', input_type=str]\nb"
+    assert redact(text) == "a\n  Input should be an integer [type=int_parsing, input_type=str]\nb"
