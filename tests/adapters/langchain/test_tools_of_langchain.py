@@ -536,3 +536,17 @@ def agent_of_node(one: BaseTool, *script: Any) -> Any:
     graph.set_entry_point("tools")
     graph.add_edge("tools", END)
     return graph.compile().invoke({"messages": list(script)}, THREAD)
+
+
+def test_each_try_of_the_frameworks_own_retry_is_a_call_with_the_same_id(
+    telemetry: RecordingTelemetry,
+) -> None:
+    middleware = pytest.importorskip("langchain.agents.middleware")
+    retry = middleware.ToolRetryMiddleware(max_retries=2, initial_delay=0.0, jitter=False)
+    failing = Failing(2)
+    agent = agent_of([failing.as_tool()], asks("fog", "call-8", city="Oslo"), middleware=[retry])
+    state = agent.invoke({"messages": [("user", "?")]}, THREAD)
+    assert answers_of(state)[0].content == "fog in Oslo"
+    assert [(c.call_id, c.outcome) for c in telemetry.calls] == [
+        ("call-8", Outcome.ERROR), ("call-8", Outcome.ERROR), ("call-8", Outcome.OK),
+    ]  # fmt: skip

@@ -46,7 +46,7 @@ SECRET = "CANARYx7Qz93LmA4kPq"
         f"sk-proj-{SECRET}_abc rejected",
         f"key sk-ant-api03-{SECRET}",
         f"Field required [type=missing, input_value={{'city': '{SECRET}'}}, input_type=dict]",
-        f"[type=x, input_value='{SECRET}', input_type=str] [input_value='{SECRET}', input_type=int]",
+        f"[input_value='{SECRET}', input_type=str] [input_value='{SECRET}', input_type=int]",
         f"cut off [type=missing, input_value={{'city': '{SECRET}",
         f"ghp_{SECRET}abcd",
         f"xoxb-123-{SECRET}",
