@@ -432,6 +432,35 @@ def test_hc_28_fifty_threads_and_fifty_tasks_in_two_loops_share_a_limit(telemetr
     assert longest < 5, "no loop was blocked while its tasks queued"
 
 
+async def test_hc_28_waiting_for_a_place_or_a_token_does_not_block_the_loop(
+    telemetry: Any,
+) -> None:
+    ticks = 0
+
+    async def heartbeat() -> None:
+        nonlocal ticks
+        while True:
+            await asyncio.sleep(0.005)
+            ticks += 1
+
+    @fuseboard.tool(policy=Policy(limit=Limit(concurrency=1, rate=10, burst=1, wait=30)))
+    async def paced() -> None: ...
+
+    place = LIMITERS.get(BreakerKey("paced"), Limit(concurrency=1)).enter()
+    beat = asyncio.create_task(heartbeat())
+    waiting = asyncio.create_task(paced())
+    await until(lambda: limiter_of("paced").waiting == 1)
+    await asyncio.sleep(0.2)
+    in_the_queue = ticks
+    place.has_begun = True
+    place.give_back()
+    await waiting
+    await asyncio.gather(*(paced() for _ in range(3)))
+    beat.cancel()
+    assert in_the_queue >= 4
+    assert ticks - in_the_queue >= 4, "three tokens take 0.3 s"
+
+
 def test_hc_28_limit_outlives_its_first_event_loop(telemetry: Any) -> None:
     @fuseboard.tool(policy=Policy(limit=Limit(concurrency=2, wait=30)))
     async def later() -> str:

@@ -6,6 +6,7 @@ import asyncio
 import contextvars
 import os
 import threading
+import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from subprocess import CompletedProcess
@@ -29,6 +30,7 @@ from fuseboard import (
 )
 from fuseboard.conventions import BreakerState, Layer, Origin, RetryEnd
 from fuseboard.policy.registry import BREAKERS
+from fuseboard.sessions.accounts import Account, take_attempt
 
 RETRYING = Policy(retry=Retry(attempts=4, wait_initial=0), effects="none")
 
@@ -316,6 +318,33 @@ def test_hc_28_threads_and_loops_never_overspend(telemetry: Any) -> None:
     retries = sum(max(0, len(call.attempts) - 1) for call in telemetry.calls)
     assert (made, retries) == (spent.requests, spent.retries)
     assert refused, "or nothing was tested"
+
+
+def test_checking_and_taking_are_one_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    account = Account(Budget(requests=1000, retries=300))
+    barrier, taken = threading.Barrier(8), []
+    missing = Account._missing
+
+    def slowly(self: Account, is_retry: bool, cost: float = 0.0) -> str | None:
+        found = missing(self, is_retry, cost)
+        time.sleep(0)  # lets another thread in, if it may
+        return found
+
+    monkeypatch.setattr(Account, "_missing", slowly)
+
+    def work() -> None:
+        barrier.wait(30)
+        for number in range(300):
+            if take_attempt((account,), "tool", is_retry=number % 2 == 0) is None:
+                taken.append(1)
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert len(taken) == account.spent.requests == 1000
+    assert account.spent.retries == 300
 
 
 @pytest.mark.parametrize(
