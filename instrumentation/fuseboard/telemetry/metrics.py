@@ -30,7 +30,12 @@ from fuseboard.telemetry.families import (
 from fuseboard.telemetry.in_flight import InFlight
 from fuseboard.telemetry.labels import MAX_REGIONS, MAX_TOOLS, BoundedLabel
 from fuseboard.telemetry.losses import Losses
-from fuseboard.telemetry.shared_cells import SharedCell, SharedFamilies, is_shared
+from fuseboard.telemetry.shared_cells import (
+    SharedCell,
+    SharedFamilies,
+    is_shared,
+    release_lock_in_child,
+)
 from fuseboard.telemetry.shared_gauges import CountedCalls, Mirror
 
 SECONDS_BETWEEN_EXEMPLARS: Final = 1.0
@@ -118,6 +123,8 @@ class Metrics(Collector):
 
     def after_fork(self) -> None:
         """Start at zero with fresh locks: a forked child is a process of its own."""
+        if self._mirror is not None:
+            release_lock_in_child()
         for label in self._labels():
             label.after_fork()
         known = list(self._cells)

@@ -8,6 +8,7 @@ exemplars.
 
 from __future__ import annotations
 
+import threading
 from typing import Final
 
 from prometheus_client import Counter, Histogram, values
@@ -22,10 +23,23 @@ from fuseboard.telemetry.families import (
     Labels,
 )
 
+_LOCK: Final = type(threading.Lock())
+
 
 def is_shared() -> bool:
     """Tell whether prometheus_client, as it was imported, shares its values over processes."""
     return bool(getattr(values.ValueClass, "_multiprocess", False))
+
+
+def release_lock_in_child() -> None:
+    """Release prometheus_client's lock of all shared values, which a fork may have left locked.
+
+    It is a variable within a function of theirs; whoever held it is no thread of this process.
+    """
+    for cell in getattr(values.ValueClass.__init__, "__closure__", None) or ():
+        lock = cell.cell_contents
+        if isinstance(lock, _LOCK) and lock.locked():
+            lock.release()
 
 
 class SharedFamilies:

@@ -236,6 +236,48 @@ for line in sys.stdin:""",
     parent.end()
 
 
+@pytest.mark.timeout(170)
+def test_hc_07_workers_forked_under_load_neither_hang_nor_count_twice(
+    tmp_path: Path, collector: Any
+) -> None:
+    source = BUSY_WORKER.replace(
+        "for line in sys.stdin:",
+        """
+import signal, time
+from prometheus_client import Counter
+busy, made = threading.Event(), Counter("made", "Counted by the application.")
+loaded = [0, 0]
+def load(number):
+    while not busy.is_set():
+        search(False)
+        made.inc()
+        loaded[number] += 1
+        time.sleep(0.001)
+threads = [threading.Thread(target=load, args=(number,)) for number in range(2)]
+[thread.start() for thread in threads]
+bad = 0
+for number in range(10):
+    child = os.fork()
+    if child == 0:
+        signal.alarm(40)
+        search(False)
+        fuseboard.workers.forget_this_worker()
+        os._exit(0)
+    bad += os.waitpid(child, 0)[1] != 0
+busy.set()
+[thread.join() for thread in threads]
+print(bad, sum(loaded), flush=True)
+for line in sys.stdin:""",
+    )
+    parent = Worker(tmp_path, collector.url, source)
+    bad, loaded = map(int, parent.process.stdout.readline().split())
+    text = parent.metrics()
+    assert bad == 0
+    assert total(text, "fuseboard_tool_calls_total") == loaded + 10
+    assert total(text, "fuseboard_tool_calls_in_flight") == 0
+    parent.end()
+
+
 def test_hc_07_a_busy_port_is_another_workers(tmp_path: Path, collector: Any) -> None:
     source = BUSY_WORKER.replace("endpoint=sys.argv[1]", "endpoint=sys.argv[1], metrics_port={}")
     with socket.socket() as once:
