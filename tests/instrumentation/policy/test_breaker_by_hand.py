@@ -168,10 +168,10 @@ def test_slow_results_leave_the_window(telemetry: Any, clock: Any) -> None:
 
 
 def test_whole_calls_are_slow_by_the_time_of_their_attempts(telemetry: Any, clock: Any) -> None:
-    breaker = Breaker(minimum_throughput=2, slow_call_seconds=2, scope="call")
+    breaker = Breaker(minimum_throughput=2, slow_call_seconds=2, slow_call_ratio=0.5, scope="call")
     policy = Policy(breaker=breaker, retry=Retry(wait_initial=60, wait_max=60, budget=None),
                     effects="none")  # fmt: skip
-    seconds = iter((0.5, 0.5, 1.5, 1.5, 3.0))
+    seconds = iter((0.5, 0.5, 1.5, 1.5))
 
     @fuseboard.tool(policy=policy)
     def flaky() -> str:
@@ -183,8 +183,9 @@ def test_whole_calls_are_slow_by_the_time_of_their_attempts(telemetry: Any, cloc
 
     flaky()
     assert telemetry.last.backoff_seconds > 2, "waits are not the tool's"
+    assert fuseboard.breaker("flaky").state is CLOSED
     flaky()
-    assert fuseboard.breaker("flaky").state is CLOSED, "one of two was slow, of which all must be"
+    assert reasons(telemetry) == [("closed", "open", "slow_call_ratio")], "1.5 s twice are 3 s"
 
 
 def test_streams_are_slow_by_their_first_item(telemetry: Any, clock: Any) -> None:
