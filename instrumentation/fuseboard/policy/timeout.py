@@ -5,9 +5,12 @@ from __future__ import annotations
 import asyncio
 import weakref
 from collections.abc import Awaitable
-from typing import Any
+from typing import Any, Final
 
 Loop = asyncio.AbstractEventLoop
+
+_TICK: Final = 1e-6
+"""Seconds. Loops may ring earlier by the resolution of their clock, which is due all the same."""
 
 
 class OverrunError(Exception):
@@ -87,7 +90,7 @@ class _Queue:
         now = loop.time()
         while self.due:
             deadline, when = next(iter(self.due.items()))
-            if when > now:
+            if when - now > _TICK:
                 self.arm(loop, when)
                 return
             del self.due[deadline]
