@@ -97,6 +97,13 @@ def test_a_wrong_policy_is_refused(calls: FrameworkCalls, policy: Any) -> None:
         calls.configure(policy)
 
 
+def test_a_policy_with_a_cache_is_refused_with_the_way_to_have_one(calls: FrameworkCalls) -> None:
+    cached = Policy(cache=fuseboard.Cache(ttl=60), effects="none")
+    for policy in (cached, {"weather": cached}):
+        with pytest.raises(ConfigurationError, match=r"instrument_it.*cache.*@fuseboard\.tool"):
+            calls.configure(policy)
+
+
 def test_a_breaker_is_one_for_each_server_of_a_tool(
     telemetry: Any, clock: Any, calls: FrameworkCalls
 ) -> None:
