@@ -48,6 +48,7 @@ from fuseboard.policy.breaker import Permit
 from fuseboard.policy.config import Fallback, Feedback, Policy
 from fuseboard.policy.limiter import Place
 from fuseboard.policy.retry import GiveUp, Wait, plan_retry
+from fuseboard.raising import KeptContext
 from fuseboard.record import AttemptRecord, CallRecord, Fault, Verdict
 from fuseboard.runtime import RUNTIME
 from fuseboard.sessions.scope import SCOPE
@@ -380,7 +381,8 @@ class GuardedRun:
         try:
             # Without the frame that caught it, which raising adds again.
             trace = error.__traceback__
-            raise error.with_traceback(trace.tb_next if trace is not None else None)
+            with KeptContext(error):
+                raise error.with_traceback(trace.tb_next if trace is not None else None)
         finally:
             del error
 

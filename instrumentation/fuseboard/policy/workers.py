@@ -10,6 +10,7 @@ from typing import Any, Final
 from fuseboard import guard
 from fuseboard.forking import after_fork_in_child
 from fuseboard.policy.timeout import OverrunError
+from fuseboard.raising import KeptContext
 from fuseboard.runtime import RUNTIME
 
 MAX_ABANDONED_THREADS: Final = 32
@@ -125,7 +126,8 @@ class WorkerThreads:
         if error is None:
             return value
         try:
-            raise error
+            with KeptContext(error):
+                raise error
         finally:
             del error  # its traceback holds this frame
 

@@ -314,3 +314,58 @@ def test_nothing_of_a_failed_call_is_kept_alive(telemetry: Any) -> None:
 
     gc.collect()
     assert sys.getrefcount(payload) <= before
+
+
+def _fall_short() -> None:
+    raise LookupError("the fallback fails, too")
+
+
+def _context_of(error: BaseException) -> list[str]:
+    names, link = [], error.__context__
+    while link is not None:
+        names.append(type(link).__name__)
+        link = link.__context__
+    return names
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        None,
+        Policy(retry=Retry(wait_initial=0, attempts=2), effects="none"),
+        Policy(timeout=30),
+        Policy(fallback=_fall_short),
+        Policy(timeout=30, fallback=_fall_short),
+    ],
+    ids=["bare", "retry", "thread", "fallback", "thread and fallback"],
+)
+@pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
+def test_root_cause_stays_in_the_context_also_while_the_caller_handles_something(
+    telemetry: Any, policy: Policy | None, is_async: bool
+) -> None:
+    def look_up() -> None:
+        try:
+            raise KeyError("root cause")
+        except KeyError:
+            raise ConnectionRefusedError("the tool's own")  # noqa: B904 - chained by itself
+
+    @fuseboard.tool(name="sync", policy=policy)
+    def sync_tool() -> None:
+        look_up()
+
+    @fuseboard.tool(name="async", policy=policy)
+    async def async_tool() -> None:
+        look_up()
+
+    async def run() -> None:
+        try:
+            raise TimeoutError("what the agent handles")
+        except TimeoutError:
+            await async_tool() if is_async else sync_tool()
+
+    with pytest.raises(ConnectionRefusedError) as caught:
+        asyncio.run(run())
+    assert _context_of(caught.value) == ["KeyError", "TimeoutError"]
+    names = [frame.name for frame in traceback.extract_tb(caught.value.__traceback__)]
+    assert "__enter__" not in names
+    assert "__exit__" not in names
