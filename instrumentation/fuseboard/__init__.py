@@ -24,6 +24,7 @@ from fuseboard.conventions import (
     Confidence,
     Effects,
     ErrorClass,
+    Origin,
     Outcome,
     ResultSource,
 )
@@ -101,6 +102,7 @@ __all__ = [
     "Limit",
     "LimitExceededError",
     "Mistake",
+    "Origin",
     "Outcome",
     "Pending",
     "Policy",
