@@ -98,7 +98,10 @@ class Gate:
         deadline = scope.deadline if scope is not None and is_guarded else None
         self._deadline: Deadline | None = deadline
         self._uses_threads = uses_threads and (
-            policy.timeout is not None or policy.budget is not None or deadline is not None
+            policy.timeout is not None
+            or policy.budget is not None
+            or policy.poll is not None
+            or deadline is not None
         )
         self._cut_by: Layer | Deadline | None = None
         self.queued: Place | None = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
@@ -12,6 +13,7 @@ from scripted_tools import BOTH, status_error
 
 import fuseboard
 from fuseboard import (
+    AbandonedThreadsError,
     AskUserError,
     AttemptTimeoutError,
     BudgetExhaustedError,
@@ -29,6 +31,7 @@ from fuseboard import (
     guard,
 )
 from fuseboard.conventions import Layer
+from fuseboard.policy.workers import THREADS
 
 RETRY = Retry(attempts=5, wait_initial=0, semantic=True)
 
@@ -355,3 +358,26 @@ async def _stream_later() -> AsyncIterator[int]:
 def test_mistakes_show_where_the_policy_is_written(make_it: Any, words: str) -> None:
     with pytest.raises(ConfigurationError, match=words):
         make_it()
+
+
+def test_hc_29_checks_that_hang_leave_no_more_threads_behind_than_may_be(
+    telemetry: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(THREADS, "limit", 3)
+    answer = threading.Event()
+    poll = Poll(lambda ticket: answer.wait(30), interval=0.001, timeout=0.01, faults=0)
+    work = fuseboard.wrap(lambda: "ticket", name="work", policy=Policy(poll=poll))
+    try:
+        for _ in range(3):
+            with pytest.raises(AttemptTimeoutError):
+                work()
+        with pytest.raises(AbandonedThreadsError):
+            work()
+        assert THREADS.count_abandoned() == 3
+    finally:
+        answer.set()
+    assert telemetry.last.outcome is Outcome.REJECTED
+    deadline = time.monotonic() + 20
+    while THREADS.count_abandoned() and time.monotonic() < deadline:
+        time.sleep(0.005)
+    assert work()
