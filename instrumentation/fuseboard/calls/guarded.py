@@ -291,11 +291,10 @@ class GuardedRun:
         self.delay = took
         self.args, self.kwargs = spread(self.tool.target, self.args, arguments)
         # Another request: a server that has seen the first must not take this one for it.
+        base = key_of(self.call).removesuffix(f":c{self._corrections - 1}")
+        self.call.idempotency_key = f"{base}:c{self._corrections}"
         if self.policy.idempotency_key is not None:
             self._make_key(self.policy.idempotency_key)
-        else:
-            base = key_of(self.call).removesuffix(f":c{self._corrections - 1}")
-            self.call.idempotency_key = f"{base}:c{self._corrections}"
 
     @property
     def was_corrected(self) -> bool:

@@ -250,6 +250,30 @@ def test_a_corrected_request_has_a_key_of_its_own(telemetry: Any) -> None:
     assert keys == ["x", "Oslo"]
 
 
+@pytest.mark.parametrize("found", [None, KeyError("city")], ids=["none", "raises"])
+def test_a_corrected_request_never_has_the_key_of_the_one_before(
+    telemetry: Any, found: KeyError | None
+) -> None:
+    telemetry.may_fault = found is not None
+    keys: list[str] = []
+
+    def work(city: str) -> str:
+        current = fuseboard.current_call()
+        assert current is not None
+        keys.append(current.idempotency_key)
+        return only_oslo(city)
+
+    def make_key(given: Any) -> Any:
+        if given["city"] == "x":
+            return "x"
+        if found is not None:
+            raise found
+        return None
+
+    make(work, Caller({"city": "y"}, {"city": "Oslo"}), idempotency_key=make_key)(city="x")
+    assert keys == ["x", "x:c1", "x:c2"]
+
+
 @BOTH
 def test_a_repair_that_raises_gives_up(telemetry: Any, is_async: bool) -> None:
     telemetry.may_fault = True
