@@ -48,7 +48,8 @@ class Flight:
         self.ending: Ending | None = None
         self.entry: Entry | None = None
         self.fault: Fault | None = None
-        self._lock = threading.Lock()
+        # Reentrant: the garbage collector may end the call that leads, in a thread that is here.
+        self._lock = threading.RLock()
         self._done = threading.Event()
         self._wakers: dict[object, Callable[[], object]] = {}
 
@@ -75,9 +76,10 @@ class Flight:
         loop = asyncio.get_running_loop()
         future: asyncio.Future[None] = loop.create_future()
         with self._lock:
+            # Asked afterwards, lest it ends between the two.
+            self._wakers[future] = lambda: loop.call_soon_threadsafe(_wake, future)
             if self.ending is not None:
                 return True
-            self._wakers[future] = lambda: loop.call_soon_threadsafe(_wake, future)
         try:
             async with asyncio.timeout(seconds) as scope:
                 await future

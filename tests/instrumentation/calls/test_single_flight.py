@@ -20,7 +20,7 @@ import fuseboard
 from fuseboard import Cache, ErrorClass, Fallback, Outcome, Policy, ResultSource, Retry
 from fuseboard.calls.cache_visits import Visit
 from fuseboard.policy.cache import ToolCache
-from fuseboard.policy.cache_flights import Flight
+from fuseboard.policy.cache_flights import Ending, Flight
 
 SOON = 20.0
 """Seconds after which a test that waits has failed."""
@@ -425,6 +425,24 @@ def test_flight_whose_event_loop_was_left_ends_with_its_task(
         del abandoned
         gc.collect()
         assert waiting.result(SOON) == 2
+
+
+def test_leader_may_be_collected_in_the_thread_that_begins_to_wait_for_it(telemetry: Any) -> None:
+    flight = Flight()
+
+    class Collecting(dict[Any, Any]):
+        """As where the collector runs while the flight's lock is held."""
+
+        def __setitem__(self, waiter: object, waker: object) -> None:
+            flight.end(Ending.HANDED_OVER)
+            super().__setitem__(waiter, waker)
+
+    flight._wakers = Collecting()
+    waiting = threading.Thread(target=lambda: asyncio.run(flight.wait_async(None)), daemon=True)
+    waiting.start()
+    waiting.join(SOON)
+    assert not waiting.is_alive()
+    assert flight.ending is Ending.HANDED_OVER
 
 
 def test_recovered_leader_shares_its_answer(telemetry: Any, waiters: Waiters) -> None:
