@@ -77,11 +77,12 @@ class FirstTry:
             return None
         if config is None:
             return FREE
-        self._epoch, self._region = BREAKERS.epoch, RUNTIME.region
-        info = self.tool.info
-        key = BreakerKey(info.name, self.tool.region or self._region, info.upstream)
-        self._breaker = BREAKERS.get(key, config)
-        return self._breaker.closed_permit
+        epoch, region, info = BREAKERS.epoch, RUNTIME.region, self.tool.info
+        key = BreakerKey(info.name, self.tool.region or region, info.upstream)
+        breaker = BREAKERS.get(key, config)
+        # The epoch last: another thread that sees it finds the breaker that goes with it.
+        self._breaker, self._region, self._epoch = breaker, region, epoch
+        return breaker.closed_permit
 
     def ends(self, call: CallRecord, permit: Permit, value: object) -> bool:
         """End a call whose first try returned something that nobody objects to.

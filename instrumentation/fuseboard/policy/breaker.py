@@ -13,6 +13,7 @@ import threading
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import count
 from typing import Final
 
 from fuseboard.clock import Clock
@@ -23,6 +24,7 @@ from fuseboard.record import BreakerStatus, BreakerTransition, CallRecord
 
 _UNCOUNTED: Final = 64
 """Most successes that wait to be counted, all at once."""
+_GENERATIONS: Final = count(1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +53,8 @@ class Permit:
 
     Attributes:
         state: The breaker's state when it was given.
-        generation: Counts the breaker's states; a result from an earlier one is stale.
+        generation: Numbers the states of all breakers; a result from an earlier one is stale, and
+            so is one from the breaker that this one has replaced.
         expires: When a probe stops blocking the next one, monotonic seconds.
     """
 
@@ -111,8 +114,8 @@ class CircuitBreaker:
         self._report_one = report
         self._window = Window(config.sampling_duration)
         self._state = BreakerState.CLOSED
-        self._generation = 0
-        self._closed_permit = Permit(BreakerState.CLOSED, 0)
+        self._generation = next(_GENERATIONS)
+        self._closed_permit = Permit(BreakerState.CLOSED, self._generation)
         self.closed_permit: Permit | None = self._closed_permit
         self._successes: deque[float] = deque()
         self._since_unix_ns = clock.time_ns()
@@ -361,7 +364,7 @@ class CircuitBreaker:
         )
         self._state = to
         self._since_unix_ns = at
-        self._generation += 1
+        self._generation = next(_GENERATIONS)
         self._probes = []
         self._probes_passed = self._probes_slow = 0
         self._successes.clear()

@@ -613,3 +613,18 @@ def test_hc_27_failing_tool_leaves_the_others_closed(telemetry: Any, clock: Any)
     Switch().break_open()
     assert healthy() == "ok"
     assert state_of("healthy") is BreakerState.CLOSED
+
+
+def test_permit_of_another_breaker_says_nothing(clock: Any, reports: Reports) -> None:
+    replaced, breaker = make_breaker(clock, reports), make_breaker(clock, reports)
+    for _ in range(CONFIG.minimum_throughput):
+        breaker.fail(permit_of(replaced), L3)
+    assert breaker.state is BreakerState.CLOSED, "what its predecessor let pass is not its own"
+    replaced.isolate()
+    replaced.reset()
+    late = permit_of(replaced)
+    fail(breaker, CONFIG.minimum_throughput)
+    clock.move(CONFIG.break_duration)
+    permit_of(breaker)
+    breaker.succeed(late)
+    assert breaker.state is BreakerState.HALF_OPEN, "only its own probe closes it"
