@@ -48,6 +48,21 @@ class _Opening(NamedTuple):
     is_live: bool = True
 
 
+class _Dropped:
+    """Ends the call of an async generator that is freed without being told to close.
+
+    So it happens where the event loop that it ran in was closed before.
+    """
+
+    __slots__ = ("_run",)
+
+    def __init__(self, run: GuardedRun) -> None:
+        self._run = run
+
+    def __del__(self) -> None:
+        self._run.left()
+
+
 def stream_sync(tool: Tool) -> Callable[..., Any]:
     """Return a generator function that passes on what the tool's target yields."""
 
@@ -68,6 +83,7 @@ def stream_async(tool: Tool) -> Callable[..., Any]:
 
     async def streaming(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, Any]:
         run = GuardedRun(tool, tool.policy or _NO_POLICY, args, kwargs, exception())
+        _dropped = _Dropped(run)  # lives as long as this frame
         opening = await _open_async(run, tool.target)
         stream, item = opening.stream, opening.item
         if stream is None:

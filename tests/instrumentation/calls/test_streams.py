@@ -18,6 +18,7 @@ from fuseboard import (
     ConfigurationError,
     ErrorClass,
     Fallback,
+    Limit,
     Outcome,
     Policy,
     Retry,
@@ -210,6 +211,28 @@ async def test_hc_02_async_stream_dropped_is_abandoned(telemetry: Any) -> None:
         while not telemetry.calls:  # noqa: ASYNC110 - nothing to wait on
             await asyncio.sleep(0)  # the loop closes dropped async generators in a task
     assert telemetry.last.outcome is Outcome.ABANDONED
+
+
+@pytest.mark.parametrize(
+    "policy", [None, Policy(limit=Limit(concurrency=1))], ids=["bare", "limit"]
+)
+def test_hc_02_async_stream_dropped_after_its_loop_was_closed_is_abandoned(
+    telemetry: Any, policy: Policy | None
+) -> None:
+    tool = fuseboard.wrap(talk_later, policy=policy)
+
+    async def begin() -> AsyncGenerator[Any, Any]:
+        stream = tool()
+        await anext(stream)
+        return stream
+
+    for _ in range(2):  # the second time its place at the limit is free again
+        loop = asyncio.new_event_loop()
+        stream = loop.run_until_complete(begin())
+        loop.close()
+        del stream
+        gc.collect()
+    assert [call.outcome for call in telemetry.calls] == [Outcome.ABANDONED] * 2
 
 
 def test_hc_03_breaking_half_way_is_an_error(telemetry: Any) -> None:
