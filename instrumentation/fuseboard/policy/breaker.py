@@ -79,7 +79,7 @@ class Rejection:
     error_class: ErrorClass
 
 
-def _tell_nobody(transition: BreakerTransition) -> None:
+def tell_nobody(transition: BreakerTransition) -> None:
     """Take the report of a breaker that is in use no more."""
 
 
@@ -260,7 +260,7 @@ class CircuitBreaker:
         self._report()
         with self._lock:
             # Calls that still hold a permit may settle it; nobody hears of what comes of that.
-            self._report_one = _tell_nobody
+            self._report_one = tell_nobody
 
     # Below: called with the lock held.
 

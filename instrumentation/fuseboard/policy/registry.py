@@ -9,7 +9,7 @@ from typing import Final
 from fuseboard import guard
 from fuseboard.conventions import OTHER_LABEL, BreakerState
 from fuseboard.forking import after_fork_in_child
-from fuseboard.policy.breaker import BreakerKey, CircuitBreaker
+from fuseboard.policy.breaker import BreakerKey, CircuitBreaker, tell_nobody
 from fuseboard.policy.config import Breaker
 from fuseboard.record import BreakerStatus, BreakerTransition
 from fuseboard.runtime import RUNTIME, Runtime
@@ -30,6 +30,7 @@ class BreakerRegistry:
         self._runtime = runtime
         self._breakers: dict[BreakerKey, CircuitBreaker] = {}
         self._configs: dict[str, Breaker] = {}
+        self._withdrawn: set[str] = set()
         self._lock = threading.RLock()
         self.epoch = 0
         self._others: list[Callable[[], list[BreakerStatus]]] = []
@@ -54,6 +55,7 @@ class BreakerRegistry:
         with self._lock:
             replaced = self._take_out(tool) if self._configs.get(tool, config) != config else []
             self._configs[tool] = config
+            self._withdrawn.discard(tool)
         for breaker in replaced:
             is_held = breaker.state is BreakerState.ISOLATED
             breaker.retire()
@@ -65,6 +67,7 @@ class BreakerRegistry:
         with self._lock:
             withdrawn = self._take_out(tool)
             self._configs.pop(tool, None)
+            self._withdrawn.add(tool)
         for breaker in withdrawn:
             breaker.retire()
 
@@ -98,6 +101,7 @@ class BreakerRegistry:
         with self._lock:
             self._breakers.clear()
             self._configs.clear()
+            self._withdrawn.clear()
             self.epoch += 1
 
     def renew_locks(self) -> None:
@@ -108,6 +112,9 @@ class BreakerRegistry:
 
     def _make(self, key: BreakerKey, config: Breaker) -> CircuitBreaker:
         with self._lock:
+            if key.tool in self._withdrawn:
+                # For a call that began before: nobody else would ever close it.
+                return CircuitBreaker(key, config, self._runtime.clock, tell_nobody)
             if key not in self._breakers and len(self._breakers) >= MAX_BREAKERS:
                 key = BreakerKey(key.tool, OTHER_LABEL)
             breaker = self._breakers.get(key)

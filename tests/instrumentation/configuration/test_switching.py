@@ -303,6 +303,29 @@ def test_a_call_that_began_under_the_old_breaker_does_not_disturb_the_new_one(
     assert [status.state for status in BREAKERS.statuses()] in ([], [BreakerState.CLOSED])
 
 
+def test_a_call_that_outlives_its_breaker_opens_none_that_nobody_would_close(
+    telemetry: Any,
+) -> None:
+    attempts: list[int] = []
+
+    @fuseboard.tool(policy=Policy(breaker=FRAGILE, retry=Retry(attempts=5, wait_initial=0)))
+    def search() -> str:
+        attempts.append(1)
+        if len(attempts) == 1:
+            fuseboard.configure("search", None)
+        raise ConnectionRefusedError
+
+    with pytest.raises(ConnectionRefusedError):
+        search()
+    assert BREAKERS.statuses() == []
+    assert telemetry.transitions == []
+    fuseboard.configure("search", Policy(breaker=FRAGILE))
+    for _ in range(2):
+        with pytest.raises(ConnectionRefusedError):
+            search()
+    assert [status.state for status in BREAKERS.statuses()] == [BreakerState.OPEN]
+
+
 # --- Caches -------------------------------------------------------------------------------
 @pytest.mark.parametrize("is_async", [False, True])
 def test_a_cache_keeps_its_answers_while_its_settings_stay(telemetry: Any, is_async: bool) -> None:
