@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from prometheus_client import CollectorRegistry
-from tests.instrumentation.telemetry.conftest import (  # noqa: F401 - fixtures of this test
+from tests.instrumentation.telemetry.fake_collector import (  # noqa: F401 - fixtures of this test
     FakeCollector,
     as_dict,
     clean_setup,

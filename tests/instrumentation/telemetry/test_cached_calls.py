@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 import pytest
-from conftest import as_dict  # type: ignore[import-not-found]
+from fake_collector import as_dict  # type: ignore[import-not-found]
 
 import fuseboard
 from fuseboard import Cache, Fallback, Policy, Retry, setup

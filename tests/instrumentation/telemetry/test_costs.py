@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from conftest import as_dict
+from fake_collector import as_dict
 from prometheus_client import CollectorRegistry
 
 import fuseboard

@@ -10,7 +10,7 @@ from typing import Any
 
 import handmade_calls as handmade
 import pytest
-from conftest import wait_until
+from fake_collector import wait_until
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
     ExportTracePartialSuccess,
     ExportTraceServiceResponse,

@@ -11,7 +11,7 @@ from typing import Any
 
 import handmade_calls as handmade
 import pytest
-from conftest import as_dict
+from fake_collector import as_dict
 from opentelemetry import trace
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import TracerProvider

@@ -7,7 +7,7 @@ from typing import Any
 
 import handmade_calls as handmade
 import pytest
-from conftest import as_dict, wait_until
+from fake_collector import as_dict, wait_until
 from opentelemetry import trace
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.sampling import ALWAYS_OFF

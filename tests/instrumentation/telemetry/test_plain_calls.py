@@ -6,7 +6,7 @@ import gc
 from typing import Any
 
 import pytest
-from conftest import as_dict
+from fake_collector import as_dict
 from opentelemetry.proto.trace.v1.trace_pb2 import Span as SpanMessage
 
 import fuseboard

@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 import pydantic
 import pytest
-from conftest import as_dict
+from fake_collector import as_dict
 from opentelemetry import trace
 
 import fuseboard

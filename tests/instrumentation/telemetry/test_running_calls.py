@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from conftest import as_dict, wait_until
+from fake_collector import as_dict, wait_until
 from prometheus_client import CollectorRegistry
 
 import fuseboard

@@ -7,7 +7,7 @@ import threading
 from typing import Any
 
 import pytest
-from conftest import as_dict
+from fake_collector import as_dict
 from opentelemetry import trace
 from opentelemetry.sdk.trace import SpanProcessor
 from prometheus_client import CollectorRegistry
