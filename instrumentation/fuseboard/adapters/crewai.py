@@ -15,7 +15,6 @@ from importlib import import_module
 from typing import Any, Final
 
 from fuseboard.adapters.installing import Installation, Replacement, Target
-from fuseboard.adapters.invocation import RUNNING, Invocation
 from fuseboard.adapters.packages import Package, require
 from fuseboard.adapters.repeating import RepeatedCall
 from fuseboard.adapters.running import (
@@ -26,6 +25,7 @@ from fuseboard.adapters.running import (
     is_own_tool,
     words_of,
 )
+from fuseboard.calls.invocation import RUNNING, Invocation
 from fuseboard.calls.judging import JudgedEnd
 from fuseboard.calls.packets import ErrorPacket
 from fuseboard.classification import ResultFinding

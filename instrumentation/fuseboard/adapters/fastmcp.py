@@ -10,10 +10,10 @@ from typing import Any, Final
 
 from fuseboard.adapters.functions import with_function
 from fuseboard.adapters.installing import Installation, Target
-from fuseboard.adapters.invocation import Invocation
 from fuseboard.adapters.mcp import client_targets, error_result, judged
 from fuseboard.adapters.packages import Package, require
 from fuseboard.adapters.running import FrameworkCalls, OnError, Policies, words_of
+from fuseboard.calls.invocation import Invocation
 from fuseboard.calls.packets import ErrorPacket
 
 PACKAGE: Final = Package("fastmcp", extra="fastmcp", oldest="3.0", below="5")

@@ -11,8 +11,8 @@ import weakref
 from collections.abc import Callable
 from typing import Any, Final
 
-from fuseboard.adapters.invocation import RUNNING
 from fuseboard.adapters.running import FrameworkCalls, is_own_tool
+from fuseboard.calls.invocation import RUNNING
 
 Judge = Callable[[Any], Any]
 """Returns the value it gets, or raises ``ReturnedFault`` or ``JudgedEnd`` in its place."""

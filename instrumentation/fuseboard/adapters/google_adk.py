@@ -14,7 +14,6 @@ from importlib import import_module
 from typing import Any, Final
 
 from fuseboard.adapters.installing import Installation, Replacement, Target
-from fuseboard.adapters.invocation import Invocation
 from fuseboard.adapters.packages import Package, require
 from fuseboard.adapters.running import (
     FrameworkCalls,
@@ -23,6 +22,7 @@ from fuseboard.adapters.running import (
     is_own_tool,
     words_of,
 )
+from fuseboard.calls.invocation import Invocation
 from fuseboard.calls.judging import JudgedEnd
 from fuseboard.calls.packets import ErrorPacket
 from fuseboard.classification import BINDING

@@ -11,7 +11,6 @@ from typing import Any, Final
 
 from fuseboard import guard
 from fuseboard.adapters.installing import Installation, Target
-from fuseboard.adapters.invocation import RUNNING, Invocation
 from fuseboard.adapters.packages import Package, require
 from fuseboard.adapters.running import (
     FrameworkCalls,
@@ -21,6 +20,7 @@ from fuseboard.adapters.running import (
     is_own_tool,
     words_of,
 )
+from fuseboard.calls.invocation import RUNNING, Invocation
 from fuseboard.calls.packets import ErrorPacket
 from fuseboard.classification import ResultFinding
 from fuseboard.classification.inspecting import names_of

@@ -11,7 +11,6 @@ from contextvars import ContextVar
 from typing import Any, Final
 
 from fuseboard.adapters.installing import Installation, Target
-from fuseboard.adapters.invocation import RUNNING, Invocation
 from fuseboard.adapters.packages import Package, require
 from fuseboard.adapters.running import (
     FrameworkCalls,
@@ -23,6 +22,7 @@ from fuseboard.adapters.running import (
     words_of,
 )
 from fuseboard.calls.binding import make_binder
+from fuseboard.calls.invocation import RUNNING, Invocation
 from fuseboard.calls.judging import JudgedEnd
 from fuseboard.calls.packets import ErrorPacket
 from fuseboard.classification import ResultFinding, judge_exception, judge_result

@@ -17,7 +17,6 @@ from opentelemetry.propagate import inject
 from fuseboard import guard
 from fuseboard.adapters import mcp_server
 from fuseboard.adapters.installing import Installation, Target
-from fuseboard.adapters.invocation import Invocation
 from fuseboard.adapters.packages import Package, require
 from fuseboard.adapters.running import (
     UNKNOWN_TOOL,
@@ -28,6 +27,7 @@ from fuseboard.adapters.running import (
     report,
     words_of,
 )
+from fuseboard.calls.invocation import Invocation
 from fuseboard.calls.judging import JudgedEnd, ReturnedFault
 from fuseboard.calls.packets import ErrorPacket
 from fuseboard.classification import BINDING, ResultFinding

@@ -12,8 +12,8 @@ from opentelemetry.propagate import extract
 
 from fuseboard.adapters.functions import Judge, with_function
 from fuseboard.adapters.installing import Target
-from fuseboard.adapters.invocation import Invocation
 from fuseboard.adapters.running import FrameworkCalls
+from fuseboard.calls.invocation import Invocation
 
 _METHOD = "tools/call"
 

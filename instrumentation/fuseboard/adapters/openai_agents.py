@@ -17,9 +17,9 @@ from dataclasses import replace
 from typing import Any, Final
 
 from fuseboard.adapters.installing import Installation, Target
-from fuseboard.adapters.invocation import Invocation
 from fuseboard.adapters.packages import Package, require
 from fuseboard.adapters.running import FrameworkCalls, OnError, Policies, is_own_tool, words_of
+from fuseboard.calls.invocation import Invocation
 from fuseboard.calls.judging import JudgedEnd
 from fuseboard.calls.packets import ErrorPacket
 from fuseboard.classification import BINDING

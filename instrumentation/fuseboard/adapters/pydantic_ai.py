@@ -13,7 +13,6 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 from fuseboard.adapters.installing import Installation, Target
-from fuseboard.adapters.invocation import Invocation
 from fuseboard.adapters.packages import Package, require
 from fuseboard.adapters.running import (
     FrameworkCalls,
@@ -22,6 +21,7 @@ from fuseboard.adapters.running import (
     is_own_tool,
     words_of,
 )
+from fuseboard.calls.invocation import Invocation
 from fuseboard.calls.judging import JudgedEnd
 from fuseboard.calls.packets import ErrorPacket
 from fuseboard.classification import judge_exception

@@ -6,8 +6,8 @@ from collections.abc import Awaitable, Callable
 from sys import exception
 from typing import Any
 
-from fuseboard.adapters.invocation import RUNNING, Invocation
 from fuseboard.adapters.running import FrameworkCalls
+from fuseboard.calls.invocation import RUNNING, Invocation
 from fuseboard.calls.judging import (
     ReturnedFault,
     action_of,

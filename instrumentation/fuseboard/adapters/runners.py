@@ -9,9 +9,9 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from fuseboard.adapters.invocation import RUNNING, Invocation, describe
 from fuseboard.calls.bare import observe_async, observe_sync
 from fuseboard.calls.driving import guard_async, guard_sync
+from fuseboard.calls.invocation import RUNNING, Invocation, describe
 from fuseboard.calls.judging import ReturnedFault
 from fuseboard.calls.registration import Tool
 from fuseboard.calls.switching import SWITCHES

@@ -10,10 +10,10 @@ from types import TracebackType
 from typing import Any, Final, Literal, Self
 
 from fuseboard import guard
-from fuseboard.adapters.invocation import RUNNING, Invocation, claim
 from fuseboard.adapters.runners import Runner, any_arguments, check_no_cache
 from fuseboard.calls.binding import fits, signature_of
 from fuseboard.calls.current import CURRENT, LaterAttempt
+from fuseboard.calls.invocation import RUNNING, Invocation, claim
 from fuseboard.calls.judging import JudgedEnd, ReturnedFault, answer_to, judge_raised
 from fuseboard.calls.packets import ErrorPacket, is_packet, packet_for
 from fuseboard.calls.recording import close_call, open_call

@@ -15,7 +15,6 @@ from typing import Any, Final
 from weakref import WeakKeyDictionary
 
 from fuseboard.adapters.installing import Installation, Target
-from fuseboard.adapters.invocation import RUNNING, Invocation
 from fuseboard.adapters.packages import Package, require
 from fuseboard.adapters.running import (
     FrameworkCalls,
@@ -25,6 +24,7 @@ from fuseboard.adapters.running import (
     misfit,
     words_of,
 )
+from fuseboard.calls.invocation import RUNNING, Invocation
 from fuseboard.calls.packets import ErrorPacket
 from fuseboard.errors import FuseboardError
 from fuseboard.forking import after_fork_in_child

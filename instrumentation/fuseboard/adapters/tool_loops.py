@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from types import AsyncGeneratorType, CoroutineType, GeneratorType
 from typing import Any, Final
 
-from fuseboard.adapters.invocation import Invocation
 from fuseboard.adapters.running import UNKNOWN_TOOL, FrameworkCalls, Policies, is_own_tool
 from fuseboard.adapters.tool_replies import Answered, Asked, failed, refused, returned
+from fuseboard.calls.invocation import Invocation
 from fuseboard.calls.packets import packet_of
 from fuseboard.calls.registration import Tool
 from fuseboard.calls.wrapping import tool as make_tool

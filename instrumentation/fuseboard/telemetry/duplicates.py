@@ -16,8 +16,8 @@ from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor
 from opentelemetry.trace import get_current_span
 
 from fuseboard import guard
-from fuseboard.adapters.invocation import RUNNING
 from fuseboard.calls.current import CURRENT, LaterAttempt
+from fuseboard.calls.invocation import RUNNING
 from fuseboard.conventions import DUPLICATE, GEN_AI_TOOL_NAME, SCOPE_NAME
 
 # Where the dialects of others have a tool's name.

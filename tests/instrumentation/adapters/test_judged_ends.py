@@ -11,8 +11,8 @@ from tests.instrumentation.conftest import RecordingTelemetry
 
 import fuseboard
 from fuseboard.adapters.installing import Installation, Target
-from fuseboard.adapters.invocation import Invocation
 from fuseboard.adapters.running import FrameworkCalls, misfit, words_of
+from fuseboard.calls.invocation import Invocation
 from fuseboard.calls.judging import JudgedEnd
 from fuseboard.classification import BINDING
 from fuseboard.conventions import ErrorClass, Outcome

@@ -10,10 +10,10 @@ import pytest
 from tests.instrumentation.conftest import FakeClock, RecordingTelemetry
 
 import fuseboard
-from fuseboard.adapters.invocation import Invocation
 from fuseboard.adapters.repeating import RepeatedCall
 from fuseboard.adapters.running import FrameworkCalls, words_of
 from fuseboard.calls.current import current_call
+from fuseboard.calls.invocation import Invocation
 from fuseboard.conventions import ErrorClass, Layer, Outcome, RetryEnd
 
 

@@ -8,12 +8,13 @@ import sys
 from typing import Any
 
 import pytest
+from tests.instrumentation.conftest import RecordingTelemetry
 
 import fuseboard
 from fuseboard import Breaker, ErrorClass, Fallback, Outcome, Policy, Retry
-from fuseboard.adapters.invocation import RUNNING, Invocation
 from fuseboard.adapters.running import MAX_UNCERTAIN, FrameworkCalls, checked, is_own_tool, report
 from fuseboard.arguments import hash_arguments
+from fuseboard.calls.invocation import RUNNING, Invocation
 from fuseboard.classification import ResultFinding
 from fuseboard.classification.results import MCP_IS_ERROR
 from fuseboard.errors import ConfigurationError
@@ -290,3 +291,11 @@ def test_an_adapter_without_its_framework_says_how_to_install_it(name: str) -> N
         function()
     getattr(adapters, f"uninstrument_{name}")()
     assert modules[name] not in sys.modules
+
+
+@pytest.mark.parametrize("said", [["Oslo"], "Oslo", 7, None])
+def test_arguments_that_are_no_object_are_left_to_the_framework(
+    telemetry: RecordingTelemetry, calls: FrameworkCalls, said: object
+) -> None:
+    assert calls.run(Invocation("weather", said), lambda: "fine") == "fine"
+    assert [call.args_hash for call in telemetry.calls] == [hash_arguments({})]

@@ -17,8 +17,8 @@ from tests.instrumentation.telemetry.fake_collector import (  # noqa: F401 - fix
 )
 
 import fuseboard
-from fuseboard.adapters.invocation import Invocation
 from fuseboard.adapters.running import FrameworkCalls
+from fuseboard.calls.invocation import Invocation
 from fuseboard.conventions import GEN_AI_TOOL_NAME, METRIC_CALLS, METRIC_LABEL_OVERFLOW
 
 

@@ -11,9 +11,9 @@ import pytest
 
 import fuseboard
 from fuseboard import ConfigurationError, Fallback, Policy, Retry
-from fuseboard.adapters.invocation import Invocation
 from fuseboard.adapters.running import FrameworkCalls
 from fuseboard.calls import from_file
+from fuseboard.calls.invocation import Invocation
 from fuseboard.testing import FakeClock, capture, forced_faults
 
 

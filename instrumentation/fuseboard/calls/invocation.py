@@ -36,8 +36,8 @@ class Invocation:
 
     def __init__(
         self,
-        tool: str,
-        arguments: Mapping[str, Any] | None = None,
+        tool: object,
+        arguments: object = None,
         *,
         call_id: object = None,
         session: object = None,
@@ -50,7 +50,7 @@ class Invocation:
 
         Args:
             tool: The tool's name.
-            arguments: The model's arguments by name.
+            arguments: The model's arguments by name; what is no mapping counts as none.
             call_id: The model's id of the call.
             session: The conversation.
             agent: The agent.
@@ -58,8 +58,10 @@ class Invocation:
             is_known: Whether the framework has such a tool; None where it can't tell.
             is_remote: Whether the tool runs on a server.
         """
-        self.tool = tool
-        self.arguments = {str(key): value for key, value in (arguments or {}).items()}
+        self.tool = tool if isinstance(tool, str) else str(tool)
+        # What is no object the framework itself will refuse, in words of its own.
+        told = arguments if isinstance(arguments, Mapping) else {}
+        self.arguments = {str(key): value for key, value in told.items()}
         self.call_id = _text(call_id)
         self.session = _text(session)
         self.agent = _text(agent)
