@@ -149,7 +149,11 @@ class Installation:
     def _add(self, owner: Any, name: str, replacement: Replacement) -> None:
         key = (id(owner), name)  # the patch keeps the owner, so its id stays its own
         patch = self._patches.get(key)
-        if patch is None or not patch.turn_on():
+        if patch is not None and not patch.turn_on():
+            # Out of sight, maybe within somebody's wrapper: it must not act there as well.
+            patch.is_on = False
+            patch = None
+        if patch is None:
             self._patches[key] = Patch(owner, name, replacement)
 
 

@@ -63,7 +63,7 @@ def require(owner: str, package: Package) -> str:
         warnings.warn(
             f"{owner}() was tried with {package.name} {package.oldest} up to, not including, "
             f"{package.below}; {found} is installed and may differ",
-            stacklevel=4,
+            stacklevel=3,  # where the application installs the adapter
         )
     return found
 

@@ -112,6 +112,22 @@ def test_a_wrapper_on_top_keeps_its_place(framework: Any) -> None:
     assert vars(framework.Base)["run"] is original
 
 
+def test_a_wrapper_that_hides_ours_does_not_make_it_act_twice(framework: Any) -> None:
+    installation = Installation("instrument_it")
+    installation.install([_target("Base.run")])
+    ours = vars(framework.Base)["run"]
+
+    def theirs(self: Any, value: int) -> int:  # says nothing of what it wraps
+        return int(ours(self, value)) * 10
+
+    framework.Base.run = theirs
+    installation.install([_target("Base.run")])
+    assert framework.Base().run(1) == -10
+    installation.remove()
+    assert vars(framework.Base)["run"] is theirs
+    assert framework.Base().run(1) == 10
+
+
 def test_a_framework_that_was_reset_behind_our_back_is_wrapped_anew(framework: Any) -> None:
     installation = Installation("instrument_it")
     original = vars(framework.Base)["run"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import linecache
 import warnings
 
 import pytest
@@ -45,6 +46,20 @@ def test_a_release_that_nobody_tried_gives_a_warning(
     _installed(monkeypatch, version)
     with pytest.warns(UserWarning, match=rf"instrument_it\(\).*{version} is installed"):
         assert require("instrument_it", PACKAGE) == version
+
+
+def test_the_warning_is_about_the_line_that_installs_the_adapter(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    _installed(monkeypatch, "3")
+
+    def instrument_it() -> None:
+        require("instrument_it", PACKAGE)
+
+    with pytest.warns(UserWarning, match="3 is installed") as caught:
+        instrument_it()
+    assert caught[0].filename == __file__
+    assert linecache.getline(__file__, caught[0].lineno).strip() == "instrument_it()"
 
 
 def test_a_missing_framework_is_named_with_the_line_that_installs_it() -> None:
