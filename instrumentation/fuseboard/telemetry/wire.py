@@ -49,6 +49,8 @@ IS_REMOTE: Final = 0x200
 
 _MAX_PIECES: Final = 8192
 """Most encoded attributes that are remembered; arguments' hashes alone would grow for ever."""
+_MAX_REMEMBERED_BYTES: Final = 1024
+"""Longest piece that is remembered: recorded arguments and results hardly ever come again."""
 
 
 def varint(number: int) -> bytes:
@@ -155,7 +157,17 @@ class SpanPieces:
                 piece = integers.get((key, value))  # type: ignore[arg-type]
                 parts.append(piece if piece is not None else self._integer(key, int(value)))
             else:
-                parts.append(self._flag(key, bool(value)))
+                parts.append(self._rare(key, value))
+
+    def _rare(self, key: str, value: Value) -> bytes:
+        """Encode a truth value, or a member of an enumeration, for example an ``HTTPStatus``."""
+        if isinstance(value, str):
+            return self._text(key, str(value))
+        if isinstance(value, float):
+            return self._float(key) + _FLOAT(value)
+        if isinstance(value, int) and not isinstance(value, bool):
+            return self._integer(key, int(value))
+        return self._flag(key, bool(value))
 
     def _name(self, name: str) -> bytes:
         piece = sized(_NAME, name.encode()) + _KIND_INTERNAL
@@ -183,6 +195,8 @@ class SpanPieces:
 
 
 def _remember(table: dict[Key, bytes], key: Key, piece: bytes) -> bytes:
+    if len(piece) > _MAX_REMEMBERED_BYTES:
+        return piece
     if len(table) >= _MAX_PIECES:
         table.clear()
     table[key] = piece

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import string
+from http import HTTPStatus
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import SpanContext, Status, StatusCode, TraceFlags, TraceState
 
+from fuseboard.conventions import Outcome
 from fuseboard.telemetry.wire import (
     HAS_IS_REMOTE,
     IS_REMOTE,
@@ -150,3 +152,23 @@ def test_a_whole_request_is_read_back() -> None:
     assert found.resource.attributes[0].value.string_value == "agent"
     assert found.scope_spans[0].scope.name == "fuseboard"
     assert list(found.scope_spans[0].spans) == [by_the_sdk(span) for span in made]
+
+
+@pytest.mark.parametrize("value", [HTTPStatus.NOT_FOUND, Outcome.ERROR])
+def test_members_of_enumerations_are_sent_as_the_numbers_and_texts_that_they_are(
+    value: Any,
+) -> None:
+    pieces = SpanPieces()
+    pieces.span(**a_span(attributes={"key": True}))
+    span = a_span(attributes={"key": value})
+    for _ in range(2):
+        found = SpanMessage.FromString(pieces.span(**span)).attributes[0].value
+        assert (found.int_value or found.string_value) == value
+
+
+def test_long_texts_are_not_remembered() -> None:
+    pieces = SpanPieces()
+    for number in range(3000):
+        pieces.span(**a_span(attributes={"result": f"{number}".ljust(8000)}, error=None))
+    held = sum(len(text) for (_, text) in pieces._texts)
+    assert held < 1_000_000
