@@ -21,6 +21,7 @@ from fuseboard.conventions import BreakerState, ErrorClass
 from fuseboard.policy.config import Breaker
 from fuseboard.policy.window import Window
 from fuseboard.record import BreakerStatus, BreakerTransition, CallRecord
+from fuseboard.waiting import take_waiting
 
 _UNCOUNTED: Final = 64
 """Most successes that wait to be counted, all at once."""
@@ -276,9 +277,10 @@ class CircuitBreaker:
         return self._admit_probe(now)
 
     def _count_successes(self) -> None:
-        successes = self._successes
-        if successes:
-            self._window.add_successes(sorted([successes.popleft() for _ in range(len(successes))]))
+        times = take_waiting(self._successes)
+        if times:
+            times.sort()
+            self._window.add_successes(times)
 
     def _admit_probe(self, now: float) -> Permit | Rejection:
         self._probes = [p for p in self._probes if p.expires > now and not p.is_settled]

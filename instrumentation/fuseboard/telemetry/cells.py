@@ -32,6 +32,7 @@ from fuseboard.telemetry.families import (
     Family,
     Labels,
 )
+from fuseboard.waiting import take_waiting
 
 _BOUNDS: Final = c.DURATION_BUCKETS
 _UNCOUNTED: Final = 512
@@ -130,8 +131,9 @@ class Cell:
     def _count_successes(self) -> None:
         successes = self._successes
         with self._lock:
-            # The lock is held, so only the garbage collector can come between, and bring more.
-            found = sorted([successes.popleft() for _ in range(len(successes))])
+            found = take_waiting(successes)
+            found.sort()
+            total = sum(found)
             buckets = self._plain[c.NO_ERROR]
             counted = 0
             for index, bound in enumerate(_BOUNDS):
@@ -139,7 +141,7 @@ class Cell:
                 buckets.counts[index] += below - counted
                 counted = below
             buckets.counts[-1] += len(found) - counted
-            buckets.sum += sum(found)
+            buckets.sum += total
 
     def count_plain(self, error_class: str, seconds: float) -> None:
         """Count a call that made one attempt, which took as long and ended as the call did.
@@ -164,7 +166,10 @@ class Cell:
         """
         with self._lock:
             counts = self._counts[family]
-            counts[labels] = counts.get(labels, 0.0) + amount
+            if labels not in counts:
+                counts[labels] = 0.0
+            # Nothing is called between reading and writing, for a signal's handler could come in.
+            counts[labels] += amount
 
     def observe(self, family: Family, seconds: float) -> None:
         """Count a duration in a histogram."""

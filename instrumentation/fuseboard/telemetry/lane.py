@@ -12,6 +12,7 @@ from fuseboard.telemetry.encoding import Encoded
 from fuseboard.telemetry.halving import halve
 from fuseboard.telemetry.losses import Losses, Reason, Signal
 from fuseboard.telemetry.sending import Answer, Delivered, Refused, Unavailable
+from fuseboard.waiting import take_waiting
 
 Record = TypeVar("Record")
 
@@ -122,7 +123,7 @@ class Lane(Generic[Record]):
     def collect(self, now: float) -> bool:
         """Encode at most one batch of what is queued; return whether there was anything."""
         self._collected = now
-        records = [self._queue.popleft() for _ in range(min(len(self._queue), self.batch_records))]
+        records = take_waiting(self._queue, self.batch_records)
         if not records:
             return False
         body, encoded, lost = self._encode(records)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections import deque
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from typing import Any
@@ -628,3 +630,37 @@ def test_permit_of_another_breaker_says_nothing(clock: Any, reports: Reports) ->
     permit_of(breaker)
     breaker.succeed(late)
     assert breaker.state is BreakerState.HALF_OPEN, "only its own probe closes it"
+
+
+class _Interrupted(deque[float]):
+    """Has the tool called, by a signal's handler or the garbage collector, while it is emptied."""
+
+    def __init__(self, then: Callable[[], None]) -> None:
+        super().__init__()
+        self.then: Callable[[], None] | None = then
+
+    def popleft(self) -> float:
+        found = super().popleft()
+        if self.then is not None:
+            then, self.then = self.then, None
+            then()
+        return found
+
+
+def test_successes_that_come_while_others_are_weighed_are_neither_lost_nor_fatal(
+    clock: Any, reports: Reports
+) -> None:
+    breaker = make_breaker(clock, reports, Breaker(failure_ratio=0.5, minimum_throughput=1500))
+    permit = permit_of(breaker)
+
+    def call_tool() -> None:
+        for _ in range(700):
+            breaker.succeed_while_closed(permit, clock.monotonic())
+
+    breaker._successes = _Interrupted(call_tool)
+    for _ in range(600):
+        breaker.succeed_while_closed(permit, clock.monotonic())
+    fail(breaker, 1300)
+
+    (report,) = reports
+    assert (report.calls, report.failures) == (2600, 1300)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+from collections import deque
+from collections.abc import Callable
 from typing import Any
 
 from hypothesis import given, settings
@@ -134,3 +136,62 @@ def test_no_count_is_lost_between_threads_and_scrapes() -> None:
     is_over.set()
     scraper.join()
     assert sum(v for k, v in series(cell).items() if k[0] == c.METRIC_CALLS) == 20_000
+
+
+def test_no_success_is_lost_between_threads_and_scrapes() -> None:
+    cell = Cell("search", "eu")
+    is_over = threading.Event()
+
+    def scrape() -> None:
+        while not is_over.is_set():
+            series(cell)
+
+    def count() -> None:
+        for _ in range(5003):  # no multiple of what is sorted at once
+            cell.count_success(0.25)
+
+    scraper = threading.Thread(target=scrape)
+    scraper.start()
+    counters = [threading.Thread(target=count) for _ in range(8)]
+    for thread in counters:
+        thread.start()
+    for thread in counters:
+        thread.join()
+    is_over.set()
+    scraper.join()
+    found = series(cell)
+    assert sum(v for k, v in found.items() if k[0] == c.METRIC_CALLS) == 8 * 5003
+    assert sum(v for k, v in found.items() if k[0] == c.METRIC_CALL_DURATION + "_sum") == (
+        8 * 5003 * 0.25
+    )
+
+
+class Interrupted(deque[float]):
+    """Has a tool called, by a signal's handler or the garbage collector, while it is emptied."""
+
+    def __init__(self, then: Callable[[], None]) -> None:
+        super().__init__()
+        self.then: Callable[[], None] | None = then
+
+    def popleft(self) -> float:
+        found = super().popleft()
+        if self.then is not None:
+            then, self.then = self.then, None
+            then()
+        return found
+
+
+def test_successes_that_come_while_others_are_sorted_are_neither_lost_nor_fatal() -> None:
+    cell = Cell("search", "eu")
+
+    def call_tools() -> None:
+        for _ in range(700):
+            cell.count_success(0.5)
+
+    cell._successes = Interrupted(call_tools)
+    for _ in range(600):
+        cell.count_success(0.5)
+
+    found = series(cell)
+    assert sum(v for k, v in found.items() if k[0] == c.METRIC_CALLS) == 1300
+    assert sum(v for k, v in found.items() if k[0] == c.METRIC_CALL_DURATION + "_sum") == 650.0
