@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from tests.instrumentation.telemetry.conftest import FakeCollector, as_dict
+from tests.instrumentation.telemetry.fake_collector import FakeCollector, as_dict
 
 import fuseboard
 from fuseboard.conventions import DUPLICATE, EXECUTE_TOOL, GEN_AI_OPERATION_NAME, OUTCOME

@@ -23,7 +23,7 @@ from crewai.tools.structured_tool import CrewStructuredTool
 from crewai.tools.tool_usage import ToolUsage
 from tests.adapters.counting import counted, received
 from tests.instrumentation.conftest import FakeClock, RecordingTelemetry
-from tests.instrumentation.telemetry.conftest import FakeCollector
+from tests.instrumentation.telemetry.fake_collector import FakeCollector
 
 import fuseboard
 from fuseboard.adapters import instrument_crewai, uninstrument_crewai

@@ -8,7 +8,7 @@ import pytest
 from fastmcp import Client, FastMCP
 from fastmcp.exceptions import ToolError
 from tests.adapters.counting import counted, received
-from tests.instrumentation.telemetry.conftest import FakeCollector
+from tests.instrumentation.telemetry.fake_collector import FakeCollector
 
 from fuseboard.adapters import instrument_fastmcp, uninstrument_fastmcp
 

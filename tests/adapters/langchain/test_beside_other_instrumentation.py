@@ -14,7 +14,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from tests.adapters.counting import counted, marked, received
 from tests.adapters.langchain.scripted import THREAD, agent_of, asks
-from tests.instrumentation.telemetry.conftest import FakeCollector
+from tests.instrumentation.telemetry.fake_collector import FakeCollector
 
 from fuseboard import Policy, Retry
 from fuseboard.adapters import instrument_langchain, uninstrument_langchain

@@ -19,7 +19,7 @@ from opentelemetry import trace
 from pydantic import Field
 from tests.adapters.counting import counted, marked, received
 from tests.instrumentation.conftest import FakeClock, RecordingTelemetry
-from tests.instrumentation.telemetry.conftest import FakeCollector
+from tests.instrumentation.telemetry.fake_collector import FakeCollector
 
 import fuseboard
 from fuseboard.adapters import instrument_llama_index, uninstrument_llama_index

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.adapters.counting import counted, received
 from tests.adapters.mcp.both_sides import IS_FIRST, FastMCP, McpError, connected, low_level
-from tests.instrumentation.telemetry.conftest import FakeCollector
+from tests.instrumentation.telemetry.fake_collector import FakeCollector
 
 from fuseboard.adapters import instrument_mcp, uninstrument_mcp
 

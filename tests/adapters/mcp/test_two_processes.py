@@ -10,7 +10,7 @@ from pathlib import Path
 from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from tests.adapters.mcp.both_sides import text_of
-from tests.instrumentation.telemetry.conftest import FakeCollector, as_dict, wait_until
+from tests.instrumentation.telemetry.fake_collector import FakeCollector, as_dict, wait_until
 
 import fuseboard
 from fuseboard.adapters import instrument_mcp, uninstrument_mcp

@@ -11,7 +11,7 @@ from agents import function_tool, set_trace_processors
 from opentelemetry import trace
 from tests.adapters.counting import counted, marked, received
 from tests.adapters.openai_agents.scripted import asks, run
-from tests.instrumentation.telemetry.conftest import FakeCollector
+from tests.instrumentation.telemetry.fake_collector import FakeCollector
 
 from fuseboard import Policy, Retry
 from fuseboard.adapters import instrument_openai_agents, uninstrument_openai_agents

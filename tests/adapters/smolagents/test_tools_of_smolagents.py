@@ -18,7 +18,7 @@ from smolagents.models import (
 )
 from tests.adapters.counting import counted, marked, received
 from tests.instrumentation.conftest import FakeClock, RecordingTelemetry
-from tests.instrumentation.telemetry.conftest import FakeCollector
+from tests.instrumentation.telemetry.fake_collector import FakeCollector
 
 import fuseboard
 from fuseboard.adapters import instrument_smolagents, uninstrument_smolagents

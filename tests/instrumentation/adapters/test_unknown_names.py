@@ -7,14 +7,13 @@ from typing import Any
 
 import pytest
 from prometheus_client import CollectorRegistry
-from tests.instrumentation.telemetry.fake_collector import (  # noqa: F401 - fixtures of this test
-    FakeCollector,
-    as_dict,
+from tests.instrumentation.telemetry.conftest import (  # noqa: F401 - fixtures of this test
     clean_setup,
     collector,
     registry,
     start,
 )
+from tests.instrumentation.telemetry.fake_collector import FakeCollector, as_dict
 
 import fuseboard
 from fuseboard.adapters.running import FrameworkCalls
