@@ -5,72 +5,33 @@ from __future__ import annotations
 import ast
 import builtins
 import dataclasses
-import inspect
 import re
 import subprocess
 import types
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any
 
 import pytest
+from tests.docs.pages import (
+    CLASSIFICATION,
+    CONFIGURATION,
+    OVERVIEW,
+    POLICY_PAGES,
+    ROOT,
+    defaults_of,
+    documented,
+    section,
+    table,
+)
 
 import fuseboard
-from fuseboard import conventions, errors
+from fuseboard import conventions
 from fuseboard.adapters.anthropic_tools import AnthropicTools
 from fuseboard.adapters.openai_tools import OpenAITools
-from fuseboard.calls import packets
 from fuseboard.calls.wrapping import ToolOptions
 from fuseboard.classification import judge_exception, judge_result
 from fuseboard.classification.http import judge_status
-from fuseboard.policy.workers import MAX_ABANDONED_THREADS
 from fuseboard.record import Fault
 
-ROOT = Path(__file__).parents[2]
-CONFIGURATION = (ROOT / "docs" / "configuration.md").read_text()
-CLASSIFICATION = (ROOT / "docs" / "classification.md").read_text()
-POLICIES = (ROOT / "docs" / "policies.md").read_text()
 NO_ERROR = "no error"
-
-
-def section(text: str, heading: str) -> str:
-    """Return what stands under a heading, up to the next one of its level or above."""
-    level = heading.split(" ", maxsplit=1)[0]
-    start = text.index(f"\n{heading}\n") + len(heading) + 2
-    end = re.search(rf"^#{{1,{len(level)}}} ", text[start:], flags=re.MULTILINE)
-    return text[start : start + end.start()] if end else text[start:]
-
-
-def table(text: str, first_header: str) -> Iterator[list[str]]:
-    """Yield the rows of the table whose header begins so, as lists of cells."""
-    lines = iter(text.splitlines())
-    assert any(line.startswith(f"| {first_header} |") for line in lines), first_header
-    next(lines)
-    for line in lines:
-        if not line.startswith("|"):
-            return
-        yield [cell.strip() for cell in line.strip("|").split(" | ")]
-
-
-def documented(text: str, first_header: str) -> dict[str, str]:
-    """Return the option → default of a table of options."""
-    return {name.strip("`"): default.strip("`") for name, default, *_ in table(text, first_header)}
-
-
-def defaults_of(function: Callable[..., Any]) -> dict[str, str]:
-    signature = inspect.signature(function)
-    return {
-        name: "required"
-        if parameter.default is inspect.Parameter.empty
-        else show(parameter.default)
-        for name, parameter in signature.parameters.items()
-    }
-
-
-def show(value: object) -> str:
-    if isinstance(value, str):
-        return f'"{value}"'
-    return repr(value)
 
 
 def test_every_option_of_init_is_documented_with_its_default() -> None:
@@ -114,7 +75,7 @@ def test_functions_are_documented_with_their_defaults(name: str) -> None:
 
 
 def test_every_public_name_is_on_a_page() -> None:
-    pages = CONFIGURATION + CLASSIFICATION + POLICIES
+    pages = "\n".join([CONFIGURATION, CLASSIFICATION, OVERVIEW, *POLICY_PAGES.values()])
     for name in fuseboard.__all__:
         assert re.search(rf"\b{name}\b", pages), name
 
@@ -124,7 +85,8 @@ def test_every_environment_variable_is_documented() -> None:
     known = {name for row in table(page, "variable") for name in re.findall(r"`(\w+)`", row[0])}
     ours = {value for name, value in vars(conventions).items() if name.startswith("ENV_")}
     assert ours <= known
-    sources = [*(ROOT / "instrumentation").rglob("*.py"), *(ROOT / "server").rglob("*.py")]
+    roots = ("instrumentation", "collector", "dashboard", "alerts", "grafana", "server")
+    sources = [path for root in roots for path in (ROOT / root).rglob("*.py")]
     text = "\n".join(path.read_text() for path in sources)
     read = set(re.findall(r'"((?:OTEL|FUSEBOARD|XDG)_[A-Z0-9_]+)"', text))
     assert read <= known
@@ -133,107 +95,6 @@ def test_every_environment_variable_is_documented() -> None:
         "OTEL_TRACES_SAMPLER_ARG", "PROMETHEUS_MULTIPROC_DIR",
     }  # fmt: skip
     assert known - by_the_sdk <= read
-
-
-@pytest.mark.parametrize(
-    "cls",
-    [
-        fuseboard.Policy,
-        fuseboard.Retry,
-        fuseboard.Breaker,
-        fuseboard.Limit,
-        fuseboard.Budget,
-        fuseboard.Repeats,
-        fuseboard.Validation,
-    ],
-    ids=lambda cls: cls.__name__,
-)
-def test_every_setting_of_a_policy_is_documented_with_its_default(cls: type) -> None:
-    found = documented(POLICIES, f"setting of `{cls.__name__}`")
-    wanted = {field.name: field.default for field in dataclasses.fields(cls)}
-    assert found == {
-        name: show(str(default) if isinstance(default, str) else default)
-        for name, default in wanted.items()
-    }
-
-
-def test_every_setting_of_a_cache_is_documented_with_its_default() -> None:
-    found = documented(POLICIES, "setting of `Cache`")
-    wanted = {field.name: field.default for field in dataclasses.fields(fuseboard.Cache)}
-    assert set(wanted.pop("stale_on")) == set(fuseboard.ErrorClass) - {"L1_input"}
-    assert found.pop("stale_on") == "all but `L1_input"
-    assert found == {name: show(default) for name, default in wanted.items()}
-    assert documented(POLICIES, "setting of `RedisStore`") == defaults_of(fuseboard.RedisStore)
-
-
-def test_every_option_of_a_session_is_documented_with_its_default() -> None:
-    page = section(POLICIES, "## Sessions and turns")
-    assert documented(page, "option of `session`") == defaults_of(fuseboard.session)
-    for function, name in ((fuseboard.turn, "turn"), (fuseboard.session.step, "step")):
-        defaults = defaults_of(function)
-        defaults.pop("self", None)
-        options = ", ".join(f"{option}={default}" for option, default in defaults.items())
-        assert f".{name}({options})`" in page
-    for cls in (fuseboard.Progress, fuseboard.Spent):
-        fields = getattr(cls, "_fields", None) or [f.name for f in dataclasses.fields(cls)]
-        assert all(re.search(rf"\b{field}\b", page) for field in fields)
-
-
-@pytest.mark.parametrize(
-    ("cls", "left_out"),
-    [(fuseboard.Feedback, {"on"}), (fuseboard.Poll, set())],
-    ids=["Feedback", "Poll"],
-)
-def test_settings_that_need_a_function_are_documented(cls: type, left_out: set[str]) -> None:
-    found = documented(POLICIES, f"setting of `{cls.__name__}`")
-    wanted = defaults_of(cls)
-    assert found.keys() == wanted.keys()
-    for name in wanted.keys() - left_out:
-        assert found[name] == wanted[name]
-
-
-def test_every_field_of_a_mistake_is_documented() -> None:
-    found = {row[0].strip("`") for row in table(POLICIES, "field of `Mistake`")}
-    assert found == {field.name for field in dataclasses.fields(fuseboard.Mistake)}
-
-
-def test_every_key_and_code_of_an_error_packet_is_documented() -> None:
-    page = section(POLICIES, "## Error packet")
-    found = [row[0].strip("`") for row in table(page, "key")]
-    assert found == list(fuseboard.ErrorPacket.__annotations__)
-    rows = {row[0].strip("`"): row for row in table(page, "class")}
-    assert list(rows) == [str(error_class) for error_class in fuseboard.ErrorClass]
-    codes = {code for row in rows.values() for code in re.findall(r"`(\w+)`", row[1])}
-    words = [*packets._BY_CLASS.values(), *packets._BY_STATUS.values()]
-    assert codes == {each.code for each in [*words, *packets._BY_CLASSIFIER.values()]}
-
-
-def test_every_setting_of_a_fallback_is_documented() -> None:
-    found = documented(POLICIES, "setting of `Fallback`")
-    assert found.keys() == {field.name for field in dataclasses.fields(fuseboard.Fallback)}
-    of_function, of_value = fuseboard.Fallback(len), fuseboard.Fallback(value=0)
-    assert found["source"] == show(str(of_function.source))
-    assert found["confidence"] == show(str(of_function.confidence))
-    assert found["effects"] == show(str(of_function.effects))
-    assert (of_value.source, of_value.confidence) == ("default", "low")
-
-
-def test_every_exception_that_a_policy_raises_is_documented() -> None:
-    page = section(POLICIES, "## Exceptions to catch")
-    rows = {row[0].strip("`"): row for row in table(page, "exception")}
-    bases = {"FuseboardError", "CallRejectedError", "ConfigurationError"}
-    known = {
-        name
-        for name, cls in vars(errors).items()
-        if inspect.isclass(cls) and issubclass(cls, errors.FuseboardError)
-    }
-    assert rows.keys() == known - bases
-    assert all(name in page for name in bases)
-    for name, row in rows.items():
-        set_by_it = set(re.findall(r"self\.(\w+) = ", inspect.getsource(getattr(errors, name))))
-        assert set(re.findall(r"`(\w+)`", row[2])) == set_by_it, name
-    assert f"| {MAX_ABANDONED_THREADS} sync attempts" in page
-    assert f"At most {MAX_ABANDONED_THREADS} threads" in section(POLICIES, "## Timeout and budget")
 
 
 def test_every_field_of_a_verdict_is_documented() -> None:

@@ -1,6 +1,6 @@
 """What a guarded call should do, written once more and as simply as can be.
 
-It follows the contract and docs/policies.md and knows none of the shim's code but the settings.
+It follows the contract and docs/policies and knows none of the shim's code but the settings.
 """
 
 from __future__ import annotations
