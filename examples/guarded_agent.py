@@ -1,4 +1,4 @@
-"""An agent's tool loop with all its guards, offline: a scripted model, a weather service that fails.
+"""A tool loop with all its guards, offline: a scripted model, a service that fails.
 
 It shows a session with a budget, a cache, a fallback, an error packet and a breaker, and what each
 leaves on record. Run it with ``python examples/guarded_agent.py``; no server is needed.

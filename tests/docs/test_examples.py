@@ -7,7 +7,6 @@ import re
 from pathlib import Path
 
 import pytest
-
 from tests.docs.pages import PAGES, ROOT
 from tests.docs.running import run_python
 

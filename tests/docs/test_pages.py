@@ -22,9 +22,7 @@ from fuseboard_alerts.catalogue import rule_names
 FUSEBOARD = Path(sys.executable).parent / "fuseboard"
 IMPORT_PACKAGES = {path.name for path in ROOT.glob("*/fuseboard_*") if path.is_dir()}
 CONSTANTS = {
-    value
-    for name, value in vars(conventions).items()
-    if name.isupper() and isinstance(value, str)
+    value for name, value in vars(conventions).items() if name.isupper() and isinstance(value, str)
 }
 of_every_page = pytest.mark.parametrize("page", PAGES, ids=name_of)
 

@@ -1,4 +1,4 @@
-"""CallRecord → the attributes of CONTRACT §3. Pure functions; absent values cost nothing."""
+"""CallRecord → the attributes of its spans. Pure functions; absent values cost nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Prometheus metrics of CONTRACT §4, offered to a registry by a collector of our own."""
+"""The Prometheus metrics of tool calls, offered to a registry by a collector of our own."""
 
 from __future__ import annotations
 

@@ -296,7 +296,7 @@ async def test_hc_03_async_break_half_way_raises_the_same_object(telemetry: Any)
 
 @pytest.mark.parametrize("ending", ["exhausted", "break", "timeout"])
 async def test_hc_05_every_step_runs_in_the_callers_task(telemetry: Any, ending: str) -> None:
-    """asyncio only: the shim's policies do not support trio (docs/policies/timeout-and-budget.md)."""
+    """asyncio only: the shim's policies do not support trio (docs/policies)."""
     tasks = set()
 
     @fuseboard.tool(policy=Policy(timeout=0.2 if ending == "timeout" else 30))
