@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 from collections.abc import Mapping
 from typing import Final
 from urllib.parse import unquote, urlsplit
@@ -25,6 +26,8 @@ _OTEL_ENDPOINTS: Final = (
     "OTEL_EXPORTER_OTLP_LOGS_ENDPOINT",
 )
 _PORTS: Final = {"http": 80, "https": 443}
+_NAME: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+"""What HTTP allows as the name of a header (RFC 9110, 5.6.2)."""
 
 
 def headers_for(endpoint: str, given: Mapping[str, str] | None, *, is_chosen: bool) -> Headers:
@@ -72,25 +75,30 @@ def _server(url: str) -> tuple[str, str | None, int | None] | None:
 
 def _checked(given: Mapping[str, str]) -> Headers:
     if not isinstance(given, Mapping) or not all(
-        isinstance(key, str) and isinstance(value, str) and _is_header(key) and _is_header(value)
+        isinstance(key, str) and isinstance(value, str) and _is_name(key) and _is_value(value)
         for key, value in given.items()
     ):
         # The values are secrets as a rule, hence not part of the message.
         names = list(given) if isinstance(given, Mapping) else type(given).__name__
         raise ConfigurationError(
             f"fuseboard.init: headers={names!r} is not legal: use a mapping of header names to "
-            "texts without line breaks"
+            "ASCII texts without line breaks"
         )
     return tuple(given.items())
 
 
 def _parsed(variable: str) -> Headers:
-    pairs = os.environ.get(variable, "").split(",")
-    split = (pair.partition("=") for pair in pairs if "=" in pair)
-    headers = tuple((key.strip(), unquote(value.strip())) for key, _, value in split)
-    wrong = [
-        key for key, value in headers if not _is_header(key) or (value and not _is_header(value))
-    ]
+    written = [pair for pair in os.environ.get(variable, "").split(",") if pair.strip()]
+    split = [pair.partition("=") for pair in written if "=" in pair]
+    named = [(key.strip(), unquote(value.strip())) for key, _, value in split]
+    headers = tuple((key, value) for key, value in named if _is_name(key))
+    if variable == ENV_HEADERS and len(headers) < len(written):
+        # What is not a name may be a secret, hence not part of the message.
+        raise ConfigurationError(
+            f"{variable} is not legal: use name=value pairs, separated by commas, values "
+            "percent-encoded, for example authorization=Bearer%20abc"
+        )
+    wrong = [key for key, value in headers if value and not _is_value(value)]
     if wrong:
         raise ConfigurationError(
             f"{variable} is not legal for {wrong[0]!r}: use ASCII texts without line breaks"
@@ -98,5 +106,9 @@ def _parsed(variable: str) -> Headers:
     return headers
 
 
-def _is_header(text: str) -> bool:
+def _is_name(text: str) -> bool:
+    return _NAME.fullmatch(text) is not None
+
+
+def _is_value(text: str) -> bool:
     return bool(text) and text.isprintable() and text.isascii()

@@ -86,3 +86,35 @@ def test_the_token_stays_at_home_all_the_way(start: Any, collector: Any) -> None
     assert setup.shutdown(20.0)
     assert collector.headers
     assert not [sent for sent in collector.headers if "t0ken" in str(sent)]
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "Authorization: Bearer t0ken",
+        "Authorization: Basic t0ken=",
+        "x-team=sre,Bearer t0ken",
+        "t0ken",
+    ],
+    ids=["as curl takes it", "the same with base64", "a comma not encoded", "no name"],
+)
+def test_headers_that_are_not_written_as_pairs_are_refused_without_showing_the_secret(
+    monkeypatch: pytest.MonkeyPatch, written: str
+) -> None:
+    monkeypatch.setenv("FUSEBOARD_HEADERS", written)
+    with pytest.raises(ConfigurationError, match=r"FUSEBOARD_HEADERS.*name=value") as caught:
+        setup.init("x")
+    assert "t0ken" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["Authorization:", "x team", "x\tteam", ""])
+def test_a_name_that_http_does_not_allow_is_refused(name: str) -> None:
+    with pytest.raises(ConfigurationError, match="headers="):
+        headers_for(OURS, {name: "sre"}, is_chosen=True)
+
+
+def test_what_is_wrong_in_opentelemetrys_variable_is_left_out_as_its_sdk_does(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", "Authorization: Basic t0ken=,x-team=sre")
+    assert headers_for(THEIRS, None, is_chosen=False) == (("x-team", "sre"),)
