@@ -147,8 +147,7 @@ class Pipeline:
         if is_full:
             self._wake.set()
         if self._is_closed:
-            for lane in self._lanes:
-                lane.abandon()
+            self._abandon()
         elif self._thread is None:
             self._start()
 
@@ -175,6 +174,8 @@ class Pipeline:
             if self._closing is not None and self._may_end():
                 break
         self._finished.set()
+        if self._is_closed:  # nobody waited for what was being encoded meanwhile
+            self._abandon()
 
     def _is_hurried(self) -> bool:
         return bool(self._flushes) or self._closing is not None
@@ -308,4 +309,7 @@ class Pipeline:
             self._wake.set()
             self._finished.wait(timeout)
         self._is_closed = True
+        return self._abandon()
+
+    def _abandon(self) -> int:
         return sum(lane.abandon() for lane in self._lanes)

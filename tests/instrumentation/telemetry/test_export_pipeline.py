@@ -463,3 +463,33 @@ def test_trouble_and_recovery_are_each_said_once(
     wait_until(lambda: "answers again" in caplog.text)
     assert caplog.text.count("does not take telemetry") == 1
     assert "HTTP 503" in caplog.text
+
+
+def test_hc_32_what_is_being_encoded_when_the_pipeline_ends_counts_as_lost() -> None:
+    is_encoding, may_go_on = threading.Event(), threading.Event()
+
+    class Slow(Encoder):
+        def spans(self, spans: Any) -> Any:
+            is_encoding.set()
+            assert may_go_on.wait(30)
+            return super().spans(spans)
+
+    losses = Losses(time.monotonic)
+    built = Pipeline(
+        ScriptedSender(AWAY),
+        Slow({}),
+        losses,
+        where="http://collector",
+        monotonic=time.monotonic,
+        uniform=lambda low, high: high,
+    )
+    for _ in range(3):
+        built.offer_span(a_span())
+    assert is_encoding.wait(30)
+
+    built.shutdown(0.01)
+    may_go_on.set()
+
+    assert built._thread is not None
+    built._thread.join(30)
+    assert lost(losses) == {"spans/shutdown": 3}
