@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from tests.docs.pages import PAGES, ROOT, anchors, blocks, name_of, without_code
+from tests.docs.pages import PAGES, ROOT, anchors, blocks, name_of, section, without_code
 from tests.docs.running import run_python
 
 import fuseboard
@@ -131,3 +131,23 @@ def test_the_map_has_every_page() -> None:
     }
     wanted = {page for page in PAGES if page.is_relative_to(ROOT / "docs")} - {map_}
     assert wanted <= linked
+
+
+def test_parts_that_the_architecture_names_exist() -> None:
+    """Folders and modules in the table of the shim, and in what is said below it."""
+    shim = ROOT / "instrumentation" / "fuseboard"
+    text = section(
+        (ROOT / "ARCHITECTURE.md").read_text(), "## `instrumentation/fuseboard`: the shim"
+    )
+    folders = set(re.findall(r"`([\w/]+)/`", text))
+    assert {path.parent.relative_to(shim).as_posix() for path in shim.rglob("__init__.py")} == (
+        folders | {"."}
+    )
+    for module in re.findall(r"`([\w/]+)\.py`", text):
+        assert (shim / f"{module}.py").exists(), module
+    modules = {path.stem for path in shim.rglob("*.py")}
+    assert {path.stem for path in shim.glob("*.py")} - {"__init__"} <= {
+        *re.findall(r"`([\w/]+)\.py`", text)
+    }
+    call = text[text.index("**The way of a call.**") : text.index("Wrappers and policies fill")]
+    assert {*re.findall(r"`(\w+)`", call)} <= modules
