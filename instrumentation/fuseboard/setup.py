@@ -196,7 +196,8 @@ def _start(settings: Settings) -> None:
     if not _STATE.is_exit_installed:
         _STATE.is_exit_installed = True
         process_exit.install(_shutdown_at_exit, settings.shutdown_timeout)
-        finish_with_the_worker(_shutdown_at_exit)
+    # Each time: this may be a child of the process in which ``init`` ran first.
+    finish_with_the_worker(_shutdown_at_exit)
 
 
 def _begin_in_fork() -> None:

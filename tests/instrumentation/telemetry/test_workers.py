@@ -31,6 +31,10 @@ def work(n):
 def start():
     fuseboard.init("workers", endpoint={url!r})
 
+def start_anew():
+    fuseboard.shutdown(0)
+    start()
+
 if __name__ == "__main__":
     context = multiprocessing.get_context({method!r})
     {before}
@@ -53,6 +57,7 @@ def calls(collector: Any) -> list[str]:
         ("fork", "pass", "initializer=start,"),
         ("forkserver", "pass", "initializer=start,"),
         ("spawn", "pass", "initializer=start,"),
+        ("fork", "start()", "initializer=start_anew,"),
     ],
 )
 def test_hc_08_each_worker_of_a_pool_sends_its_span(
