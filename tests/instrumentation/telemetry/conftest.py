@@ -15,10 +15,28 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
 from fake_collector import FakeCollector  # noqa: E402
+from plain_facts import lost_by_a_tuple  # noqa: E402
 
 from fuseboard import setup  # noqa: E402
+from fuseboard.record import CallRecord  # noqa: E402
 from fuseboard.runtime import RUNTIME, NullTelemetry  # noqa: E402
 from fuseboard.telemetry import exit as process_exit  # noqa: E402
+from fuseboard.telemetry.tool_span import ToolSpan, ToolSpanSource  # noqa: E402
+
+
+@pytest.fixture(autouse=True)
+def _tuples_lose_nothing(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Fail where a call passes for plain of which more is known than a tuple holds."""
+    lost: set[str] = set()
+    end_plain = ToolSpanSource.end_plain
+
+    def watched(source: ToolSpanSource, call: CallRecord, span: ToolSpan) -> bool:
+        lost.update(lost_by_a_tuple(call))
+        return end_plain(source, call, span)
+
+    monkeypatch.setattr(ToolSpanSource, "end_plain", watched)
+    yield
+    assert lost == set(), "set is_plain to False where these are set"
 
 
 @pytest.fixture

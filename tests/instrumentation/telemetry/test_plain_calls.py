@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from fake_collector import as_dict
 from opentelemetry.proto.trace.v1.trace_pb2 import Span as SpanMessage
+from plain_facts import FAULT, FOLLOWS, HELD, NOT_PLAIN, NOT_SENT, lost_by_a_tuple
 
 import fuseboard
 from fuseboard import setup
@@ -190,3 +191,35 @@ def test_two_tools_of_one_name_keep_their_own_upstream(start: Any, collector: An
     upstreams = {as_dict(span.attributes)["server.address"] for span in collector.spans()}
     assert upstreams == {"one.example", "two.example"}
     assert RUNTIME.telemetry is not None
+
+
+def test_each_field_of_a_record_is_known_to_be_held_or_not() -> None:
+    """A new field has to be put into the tuple, or to keep its call from becoming one."""
+    of_class = {
+        name
+        for name, value in vars(CallRecord).items()
+        if not name.startswith("__") and not callable(value) and not isinstance(value, property)
+    }
+    assert of_class | vars(ended_call()).keys() == {*HELD, *FOLLOWS, *NOT_SENT, *NOT_PLAIN}
+
+
+@pytest.mark.parametrize("name", HELD)
+def test_what_a_tuple_holds_comes_back(name: str) -> None:
+    tools = PlainTools()
+    tools.add(TOOL)
+    call = ended_call()
+    call.fault, call.outcome, call.unhashed_kwargs = FAULT, Outcome.ERROR, {}
+    setattr(call, name, HELD[name])
+
+    restored = unflatten(flatten(call, 1, 2, None, False, 3), tools)
+
+    assert getattr(restored, name) == HELD[name]
+    assert getattr(ended_call(), name) != HELD[name]
+
+
+@pytest.mark.parametrize("name", sorted(NOT_PLAIN - {"attempts"}))
+def test_what_no_tuple_holds_is_found_by_the_watch_of_these_tests(name: str) -> None:
+    call = ended_call()
+    assert lost_by_a_tuple(call) == set()
+    setattr(call, name, "something")
+    assert lost_by_a_tuple(call) == {name}
