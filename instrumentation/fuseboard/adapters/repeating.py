@@ -7,6 +7,7 @@ from sys import exception
 from typing import Any
 
 from fuseboard.adapters.running import FrameworkCalls
+from fuseboard.calls.gate import reject
 from fuseboard.calls.invocation import RUNNING, Invocation
 from fuseboard.calls.judging import (
     ReturnedFault,
@@ -28,6 +29,7 @@ from fuseboard.classification import judge_result
 from fuseboard.conventions import Layer, Outcome, RetryEnd
 from fuseboard.record import CallRecord, Fault
 from fuseboard.runtime import RUNTIME
+from fuseboard.sessions.scope import Scope, current_gate
 from fuseboard.telemetry.duplicates import mark_current
 
 
@@ -49,33 +51,35 @@ class RepeatedCall:
         self._call: CallRecord | None = None
         self._fault: Fault | None = None
         self._error: BaseException | None = None
+        self._is_stopped = False  # then every further try gets that error, and nothing is run
+        self._scope: Scope | None = None
 
     def run(self, invocation: Invocation, proceed: Callable[[], Any]) -> Any:
         """Try once; see :meth:`FrameworkCalls.run`."""
+        self._raise_again()
         if self._tool.policy is None and not self._calls.answers:
             try:
                 return self._attempt(proceed)
             except ReturnedFault as returned:
                 return returned.value
-        self._raise_again()
         try:
             return self._calls.run(invocation, proceed)
         except Exception as error:
-            self._error = error
+            self._error, self._is_stopped = error, True
             raise
 
     async def run_async(self, invocation: Invocation, proceed: Callable[[], Awaitable[Any]]) -> Any:
         """Do the same for an async tool."""
+        self._raise_again()
         if self._tool.policy is None and not self._calls.answers:
             try:
                 return await self._attempt_async(proceed)
             except ReturnedFault as returned:
                 return returned.value
-        self._raise_again()
         try:
             return await self._calls.run_async(invocation, proceed)
         except Exception as error:
-            self._error = error
+            self._error, self._is_stopped = error, True
             raise
 
     def close(self) -> None:
@@ -84,14 +88,16 @@ class RepeatedCall:
         call, fault = self._call, self._fault
         if call is None or call.outcome is not None or fault is None:
             return
-        is_repeated = len(call.attempts) > 1
-        call.retry_end = RetryEnd.EXHAUSTED if is_repeated else RetryEnd.NONE
-        layer = Layer.RETRY if is_repeated else layer_of(fault.verdict)
-        now = RUNTIME.clock.monotonic()
-        close_call(call, now, Outcome.ERROR, fault, layer, answer_to(fault))
+        layer = layer_of(fault.verdict)
+        if len(call.attempts) > 1:
+            layer = Layer.RETRY
+            call.retry_end = RetryEnd.STOPPED if self._is_stopped else RetryEnd.EXHAUSTED
+        if self._is_stopped:
+            layer = Layer.BUDGET
+        self._close(call, RUNTIME.clock.monotonic(), Outcome.ERROR, fault, layer)
 
     def _raise_again(self) -> None:
-        if self._error is not None:
+        if self._is_stopped and self._error is not None:
             raise self._error
 
     def _attempt(self, proceed: Callable[[], Any]) -> Any:
@@ -128,8 +134,30 @@ class RepeatedCall:
             token = RUNNING.set(self._invocation)
             call = self._call = open_call(self._tool, (), self._invocation.arguments)
             RUNNING.reset(token)
+            self._scope = current_gate() if RUNTIME.has_gates else None
+            if self._scope is not None:
+                self._scope.watch(call)
+        if self._scope is not None:
+            self._pass_gate(call, self._scope)
         open_attempt(call)
         return call
+
+    def _pass_gate(self, call: CallRecord, scope: Scope) -> None:
+        """Ask the session for leave to run the tool; what it refuses is not run again."""
+        if not call.attempts:
+            refusal = scope.refuse(call)
+            if refusal is None:
+                return
+            reject(self._tool, call, refusal)
+            self._error, self._is_stopped = refusal, True
+            raise refusal
+        name, said = call.tool.name, self._error
+        if said is None:
+            return
+        if scope.refuse_for_time(name) or scope.take_attempt(name, is_retry=True):
+            call.note(Layer.BUDGET, "exhausted")
+            self._is_stopped = True
+            raise said
 
     def _raised(
         self, call: CallRecord, error: BaseException, ambient: BaseException | None
@@ -138,9 +166,9 @@ class RepeatedCall:
         judged = judge_raised(self._tool, error, (), self._invocation.arguments, ambient)
         if isinstance(judged, Outcome):
             close_attempt(call, call.attempts[-1], now, None, cut_by(judged, error))
-            close_call(call, now, judged)
+            self._close(call, now, judged)
             return
-        self._fault = judged
+        self._fault, self._error = judged, error
         _note_action(call, judged)
         close_attempt(call, call.attempts[-1], now, judged)
 
@@ -153,16 +181,28 @@ class RepeatedCall:
             _note_action(call, fault)
         close_attempt(call, call.attempts[-1], now, None if is_partial else fault)
         if finding is not None and fault is not None and not is_partial:
-            close_call(call, now, Outcome.ERROR, fault, layer_of(fault.verdict), answer_to(fault))
+            self._close(call, now, Outcome.ERROR, fault, layer_of(fault.verdict))
             return
         if len(call.attempts) > 1:
             call.retry_end = RetryEnd.RECOVERED
         layer = Layer.RETRY if len(call.attempts) > 1 else Layer.TOOL
         if finding is None or fault is None:
-            close_call(call, now, Outcome.OK, None, layer)
+            self._close(call, now, Outcome.OK, None, layer)
             return
         call.partial_failures = finding.partial_failures
-        close_call(call, now, Outcome.PARTIAL, fault, layer_of(fault.verdict), answer_to(fault))
+        self._close(call, now, Outcome.PARTIAL, fault, layer_of(fault.verdict))
+
+    def _close(
+        self,
+        call: CallRecord,
+        now: float,
+        outcome: Outcome,
+        fault: Fault | None = None,
+        layer: Layer = Layer.TOOL,
+    ) -> None:
+        close_call(call, now, outcome, fault, layer, answer_to(fault))
+        if self._scope is not None:
+            self._scope.call_ended(call)
 
 
 def _note_action(call: CallRecord, fault: Fault) -> None:

@@ -153,3 +153,50 @@ def test_a_packet_ends_the_frameworks_tries(telemetry: RecordingTelemetry, is_as
     assert "10.0.0.1" not in said
     assert tool.attempts == [1]
     assert [call.outcome for call in telemetry.calls] == [Outcome.ERROR]
+
+
+@both
+def test_a_session_counts_each_run_and_none_is_made_beyond_its_budget(
+    telemetry: RecordingTelemetry, is_async: bool
+) -> None:
+    errors = [ConnectionResetError(str(number)) for number in range(9)]
+    tool = Tool(*errors)
+    with (
+        fuseboard.session(budget=fuseboard.Budget(retries=1)) as opened,
+        pytest.raises(ConnectionResetError) as caught,
+    ):
+        Framework(is_async=is_async).ask(tool)
+    assert caught.value is errors[1]  # what the tool said is worth more than that it was stopped
+    assert tool.attempts == [1, 2]
+    assert (opened.spent.requests, opened.spent.retries) == (2, 1)
+    (call,) = telemetry.calls
+    assert (call.outcome, call.layer, len(call.attempts)) == (Outcome.ERROR, Layer.BUDGET, 2)
+    assert (call.retry_end, call.layer_actions) == (
+        RetryEnd.STOPPED, ((Layer.BUDGET, "exhausted"),),
+    )  # fmt: skip
+
+
+@both
+def test_a_call_that_its_session_refuses_is_rejected_once_however_often_it_is_tried(
+    telemetry: RecordingTelemetry, is_async: bool
+) -> None:
+    tool = Tool()
+    with fuseboard.session(budget=fuseboard.Budget(requests=1)):
+        Framework(is_async=is_async).ask(Tool())
+        with pytest.raises(fuseboard.SessionBudgetError):
+            Framework(is_async=is_async).ask(tool)
+    assert tool.attempts == []
+    assert [call.outcome for call in telemetry.calls] == [Outcome.OK, Outcome.REJECTED]
+
+
+@both
+def test_the_frameworks_own_tries_are_no_repeats_of_the_models(
+    telemetry: RecordingTelemetry, is_async: bool
+) -> None:
+    with fuseboard.session(repeats=fuseboard.Repeats(limit=2, action="reject")):
+        framework = Framework(is_async=is_async)
+        for _ in range(2):
+            assert framework.ask(Tool(*[ConnectionResetError("reset")] * 4)) == "sun"
+        with pytest.raises(fuseboard.RepeatedCallError):
+            framework.ask(Tool())
+    assert [call.outcome for call in telemetry.calls] == [Outcome.OK] * 2 + [Outcome.REJECTED]
