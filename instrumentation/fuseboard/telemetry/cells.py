@@ -133,6 +133,8 @@ class Cell:
         with self._lock:
             found = take_waiting(successes)
             found.sort()
+            if found and found[0] < 0.0:  # a clock that was set back or replaced meanwhile
+                found = [max(0.0, seconds) for seconds in found]
             total = sum(found)
             buckets = self._plain[c.NO_ERROR]
             counted = 0

@@ -195,3 +195,12 @@ def test_successes_that_come_while_others_are_sorted_are_neither_lost_nor_fatal(
     found = series(cell)
     assert sum(v for k, v in found.items() if k[0] == c.METRIC_CALLS) == 1300
     assert sum(v for k, v in found.items() if k[0] == c.METRIC_CALL_DURATION + "_sum") == 650.0
+
+
+def test_a_clock_that_went_back_takes_nothing_off_the_sum() -> None:
+    cell = Cell("search", "eu")
+    cell.count_success(-5.0)
+    cell.count_success(0.25)
+    found = series(cell)
+    sums = [v for k, v in found.items() if k[0] == c.METRIC_CALL_DURATION + "_sum"]
+    assert sums == [0.25]
