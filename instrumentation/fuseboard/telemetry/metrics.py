@@ -34,7 +34,8 @@ from fuseboard.telemetry.shared_cells import (
     SharedCell,
     SharedFamilies,
     is_shared,
-    release_lock_in_child,
+    make_reentrant,
+    renew_lock_in_child,
 )
 from fuseboard.telemetry.shared_gauges import CountedCalls, Mirror
 
@@ -116,6 +117,8 @@ class Metrics(Collector):
     def _reset(self) -> None:
         self._cells: dict[tuple[str, str], AnyCell] = {}
         self._by_call: dict[tuple[str, str | None], AnyCell] = {}
+        if is_shared():
+            make_reentrant()
         self._shared = SharedFamilies() if is_shared() else None
         self._mirror = Mirror() if is_shared() else None
         if self._mirror is not None:
@@ -124,7 +127,7 @@ class Metrics(Collector):
     def after_fork(self) -> None:
         """Start at zero with fresh locks: a forked child is a process of its own."""
         if self._mirror is not None:
-            release_lock_in_child()
+            renew_lock_in_child()
         for label in self._labels():
             label.after_fork()
         known = list(self._cells)

@@ -9,9 +9,9 @@ exemplars.
 from __future__ import annotations
 
 import threading
-from typing import Final
+from typing import Final, TypeVar
 
-from prometheus_client import Counter, Histogram, values
+from prometheus_client import Counter, Gauge, Histogram, values
 
 from fuseboard import conventions as c
 from fuseboard.telemetry.cells import plain_labels
@@ -23,7 +23,10 @@ from fuseboard.telemetry.families import (
     Labels,
 )
 
+Shared = TypeVar("Shared", Counter, Gauge, Histogram)
+
 _LOCK: Final = type(threading.Lock())
+_REENTRANT_LOCK: Final = type(threading.RLock())
 
 
 def is_shared() -> bool:
@@ -31,15 +34,31 @@ def is_shared() -> bool:
     return bool(getattr(values.ValueClass, "_multiprocess", False))
 
 
-def release_lock_in_child() -> None:
-    """Release prometheus_client's lock of all shared values, which a fork may have left locked.
+def make_reentrant() -> None:
+    """Make prometheus_client's lock of all shared values one that a thread may take twice.
 
-    It is a variable within a function of theirs; whoever held it is no thread of this process.
+    A signal's handler or the garbage collector may end a call in the middle of counting another
+    one, and would wait for ever for the lock that its own thread holds. The lock is a variable
+    within a function of theirs.
     """
     for cell in getattr(values.ValueClass.__init__, "__closure__", None) or ():
         lock = cell.cell_contents
-        if isinstance(lock, _LOCK) and lock.locked():
-            lock.release()
+        if isinstance(lock, _LOCK):
+            with lock:
+                cell.cell_contents = threading.RLock()
+
+
+def renew_lock_in_child() -> None:
+    """Replace that lock in a forked child: whoever held it is no thread of this process."""
+    for cell in getattr(values.ValueClass.__init__, "__closure__", None) or ():
+        if isinstance(cell.cell_contents, _LOCK | _REENTRANT_LOCK):
+            cell.cell_contents = threading.RLock()
+
+
+def with_reentrant_lock(metric: Shared) -> Shared:
+    """Return a metric with labels, whose lock its thread may take twice from now on."""
+    metric._lock = threading.RLock()  # type: ignore[assignment]
+    return metric
 
 
 class SharedFamilies:
@@ -47,16 +66,20 @@ class SharedFamilies:
 
     def __init__(self) -> None:
         self.counters = {
-            family: Counter(family.name, family.words, family.labels, registry=None)
+            family: with_reentrant_lock(
+                Counter(family.name, family.words, family.labels, registry=None)
+            )
             for family in ZERO_SERIES
         }
         self.histograms = {
-            family: Histogram(
-                family.name,
-                family.words,
-                family.labels,
-                registry=None,
-                buckets=c.DURATION_BUCKETS,
+            family: with_reentrant_lock(
+                Histogram(
+                    family.name,
+                    family.words,
+                    family.labels,
+                    registry=None,
+                    buckets=c.DURATION_BUCKETS,
+                )
             )
             for family in (CALL_SECONDS, ATTEMPT_SECONDS)
         }
@@ -90,7 +113,7 @@ class SharedCell:
 
     def count_success(self, seconds: float) -> None:
         """Count a call whose only attempt succeeded."""
-        self.count_plain(c.NO_ERROR, seconds)
+        self.count_plain(c.NO_ERROR, max(0.0, seconds))
 
     def count_plain(self, error_class: str, seconds: float) -> None:
         """Count a call that made one attempt; see :meth:`Cell.count_plain`."""

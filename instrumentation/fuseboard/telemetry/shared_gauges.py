@@ -24,6 +24,7 @@ from prometheus_client.samples import Sample
 
 from fuseboard import conventions as c
 from fuseboard.record import CallRecord
+from fuseboard.telemetry.shared_cells import with_reentrant_lock
 
 ENV_FOLDER: Final = "PROMETHEUS_MULTIPROC_DIR"
 _SUMMED: Final = frozenset({c.METRIC_IN_FLIGHT, c.METRIC_ABANDONED_THREADS})
@@ -69,14 +70,17 @@ class Mirror:
         found = self._metrics.get(name)
         if not isinstance(found, Gauge):
             mode: Literal["livesum", "livemax"] = "livesum" if name in _SUMMED else "livemax"
-            found = Gauge(name, words, labels, registry=None, multiprocess_mode=mode)
+            found = with_reentrant_lock(
+                Gauge(name, words, labels, registry=None, multiprocess_mode=mode)
+            )
             self._metrics[name] = found
         return found
 
     def _counter(self, name: str, words: str, labels: tuple[str, ...]) -> Counter:
         found = self._metrics.get(name)
         if not isinstance(found, Counter):
-            found = self._metrics[name] = Counter(name, words, labels, registry=None)
+            found = with_reentrant_lock(Counter(name, words, labels, registry=None))
+            self._metrics[name] = found
         return found
 
 

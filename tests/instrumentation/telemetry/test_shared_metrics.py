@@ -324,3 +324,41 @@ def test_what_is_alive() -> None:
     assert not is_alive(child.pid), "though nobody has waited for it"
     child.wait(20)
     assert not is_alive(child.pid)
+
+
+@pytest.mark.parametrize("moment", ["write_value", "read_value"])
+def test_a_call_that_comes_in_the_middle_of_counting_does_not_hang(
+    tmp_path: Path, collector: Any, moment: str
+) -> None:
+    """As a signal's handler makes it, or a stream that the garbage collector ends."""
+    source = f"""
+import signal, sys
+from prometheus_client import CollectorRegistry, mmap_dict
+import fuseboard
+signal.alarm(60)
+fuseboard.init("workers", region="eu", registry=CollectorRegistry(), endpoint=sys.argv[1])
+
+@fuseboard.tool
+def search(): ...
+
+inner, is_due = mmap_dict.MmapedDict.{moment}, [True]
+def interrupted(*args):
+    if is_due:
+        is_due.clear()
+        search()
+    return inner(*args)
+mmap_dict.MmapedDict.{moment} = interrupted
+fuseboard.tool(name="other")(len)("")
+assert not is_due
+print(fuseboard.metrics_text()[0].decode(), flush=True)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", source, collector.url],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PROMETHEUS_MULTIPROC_DIR": str(tmp_path)},
+    )
+    assert done.returncode == 0, done.stderr
+    assert total(done.stdout, "fuseboard_tool_calls_total") == 2
+    assert total(done.stdout, "fuseboard_tool_calls_in_flight") == 0
