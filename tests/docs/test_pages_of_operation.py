@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 
 import pytest
+from tests.docs.running import run_python
 
 import fuseboard
 from fuseboard import testing, workers
@@ -61,6 +62,75 @@ def test_every_function_for_hosts_is_documented() -> None:
         if inspect.isfunction(found) and found.__module__ == workers.__name__
     }
     assert said == known - internal
+
+
+FORKS = """
+import os
+import fuseboard
+from fuseboard import Breaker, Budget, Cache, Limit, Policy
+
+fetched = []
+
+@fuseboard.tool(policy=Policy(cache=Cache(), effects="none"))
+def cached():
+    fetched.append(1)
+    return len(fetched)
+
+@fuseboard.tool(policy=Policy(breaker=Breaker(minimum_throughput=2)))
+def broken():
+    raise TimeoutError
+
+def child():
+    print("breaker", [str(one.state) for one in fuseboard.breakers()])
+    print("cache", cached(), len(fetched))
+    alone(child=lambda: print("limit", "free"))
+    print("session", session.id, session.spent.requests)
+    print("configured", changed())
+    os._exit(0)
+
+@fuseboard.tool(policy=Policy(limit=Limit(concurrency=1, wait=0)))
+def alone(child):
+    child()
+
+@fuseboard.tool
+def changed():
+    raise LookupError
+
+def fork():
+    pid = os.fork()
+    if pid == 0:
+        child()
+    assert os.waitpid(pid, 0)[1] == 0
+
+fuseboard.configure("changed", Policy(fallback=lambda: "as it was"))
+cached()
+for _ in range(2):
+    try:
+        broken()
+    except TimeoutError:
+        pass
+with fuseboard.session("s", budget=Budget(requests=9)) as session:
+    alone(child=fork)
+print("parent", session.spent.requests)
+"""
+
+
+def test_policies_are_in_a_forked_child_as_the_page_says(tmp_path: Path) -> None:
+    said = {row[0]: row[2] for row in rows(WORKERS, "of a policy")}
+    assert said["[breaker](policies/circuit-breaker.md)"] == "the state that it had"
+    assert said["[limit](policies/limits.md)"] == "all slots free"
+    assert said["[cache](policies/cache.md), memory"] == "the answers that it had"
+    shown = run_python(
+        f"import sys\nsys.stdout.reconfigure(line_buffering=True)\n{FORKS}", tmp_path
+    )
+    assert shown.splitlines() == [
+        "breaker ['open']",
+        "cache 1 1",
+        "limit free",
+        "session s 2",
+        "configured as it was",
+        "parent 1",
+    ]
 
 
 def test_gauges_add_up_as_the_page_says() -> None:
