@@ -318,12 +318,17 @@ def _connect(url: str, timeout: float) -> Any:
             # Its own retries would take seconds.
             retry=retry.Retry(backoff.NoBackoff(), 0),
         )
-    except (ValueError, TypeError) as error:
-        raise ConfigurationError(f"RedisStore({_without_password(url)!r}): {error}") from error
+    except (ValueError, TypeError):
+        # Not in its words, which may quote a part of the password.
+        raise ConfigurationError(
+            f"RedisStore({_without_password(url)!r}): must be a redis://, rediss:// or unix:// URL "
+            "that redis-py understands, with %-escapes for what is special in a password"
+        ) from None
 
 
 def _without_password(url: str) -> str:
-    scheme, found, rest = url.partition("://")
+    # Redis takes a password in the query as well.
+    scheme, found, rest = url.partition("?")[0].partition("://")
     return f"{scheme}://{rest.rpartition('@')[2]}" if found else url
 
 
