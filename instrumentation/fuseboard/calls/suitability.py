@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from fuseboard.errors import ConfigurationError
@@ -27,6 +27,15 @@ def check_stream(name: str, policy: Policy) -> None:
             f"Policy(poll=...) for {name!r}: a stream has no ticket to ask with; submit the job in "
             "a function"
         )
+    for fallback in policy.fallbacks:
+        value = fallback.value
+        # One text would be served letter by letter, a dict as its keys.
+        is_one = isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable)
+        if fallback.function is None and is_one:
+            raise ConfigurationError(
+                f"Fallback(value={value!r}) for {name!r}: what stands in for a stream must be its "
+                "items; write a list of them"
+            )
 
 
 def check_sync(name: str, policy: Policy) -> None:

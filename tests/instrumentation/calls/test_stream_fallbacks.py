@@ -102,7 +102,7 @@ async def test_items_from_any_source_for_an_async_stream(telemetry: Any, fallbac
 
 @pytest.mark.parametrize("useless", [None, 5])
 async def test_what_cannot_be_iterated_is_a_failed_fallback(telemetry: Any, useless: Any) -> None:
-    policy = Policy(fallback=(Fallback(value=useless), Fallback(lambda: useless, name="f")))
+    policy = Policy(fallback=(lambda: useless, Fallback(lambda: useless, name="f")))
 
     @fuseboard.tool(policy=policy)
     def search() -> Iterator[int]:
@@ -121,6 +121,19 @@ async def test_what_cannot_be_iterated_is_a_failed_fallback(telemetry: Any, usel
     for call in telemetry.calls:
         assert call.outcome is Outcome.ERROR
         assert call.layer_actions == (("fallback", "failed"),) * 2
+
+
+@pytest.mark.parametrize("value", ["try later", b"later", {"text": "later"}, None, 5], ids=repr)
+def test_a_value_that_is_no_collection_of_items_is_refused_at_decoration(value: Any) -> None:
+    def search() -> Iterator[str]:
+        yield "live"
+
+    async def search_later() -> AsyncIterator[str]:
+        yield "live"
+
+    for function in (search, search_later):
+        with pytest.raises(ConfigurationError, match="must be its items"):
+            fuseboard.wrap(function, policy=Policy(fallback=Fallback(value=value)))
 
 
 @pytest.mark.parametrize("fallback", [awaited, streamed])
