@@ -260,6 +260,7 @@ class Assembly:
         """Make way for another ``init``: count nothing more, and take the metrics away."""
         if self._processor is not None:
             self._processor.switch_off()
+        self._metrics.in_flight.give_up()
         self.remove_metrics()
 
     def remove_metrics(self) -> None:

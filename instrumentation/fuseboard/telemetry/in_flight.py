@@ -33,6 +33,11 @@ class InFlight:
         """Note that a call ended."""
         self.calls.pop(id(call), None)
 
+    def give_up(self) -> None:
+        """Let go of calls that will end under another telemetry."""
+        for key in tuple(self.calls):
+            self.calls.pop(key, None)
+
     def after_fork(self) -> None:
         """Give the parent's calls up: the parent records them, also those that return here."""
         for call in self.calls.values():

@@ -362,3 +362,31 @@ print(fuseboard.metrics_text()[0].decode(), flush=True)
     assert done.returncode == 0, done.stderr
     assert total(done.stdout, "fuseboard_tool_calls_total") == 2
     assert total(done.stdout, "fuseboard_tool_calls_in_flight") == 0
+
+
+def test_hc_07_a_call_that_outlives_its_init_does_not_run_for_ever(
+    tmp_path: Path, collector: Any
+) -> None:
+    source = BUSY_WORKER.replace(
+        "for line in sys.stdin:",
+        """
+begun, may_end = threading.Event(), threading.Event()
+@fuseboard.tool
+def long():
+    begun.set()
+    may_end.wait()
+
+thread = threading.Thread(target=long)
+thread.start()
+begun.wait()
+fuseboard.shutdown(0)
+fuseboard.init("anew", region="eu", registry=CollectorRegistry(), endpoint=sys.argv[1])
+may_end.set()
+thread.join()
+for line in sys.stdin:""",
+    )
+    worker = Worker(tmp_path, collector.url, source)
+    text = worker.metrics()
+    assert total(text, "fuseboard_tool_calls_total", tool="long") == 1
+    assert total(text, "fuseboard_tool_calls_in_flight") == 0
+    worker.end()
