@@ -12,7 +12,9 @@ from fuseboard import Breaker, Budget, Cache, Fallback, Policy, Repeats, Retry
 from fuseboard.adapters.openai_tools import OpenAITools
 from fuseboard.testing import CapturedCalls, capture
 
-SERVICE = iter(["clear", ConnectionResetError("reset"), "rain", *[TimeoutError()] * 9])
+SERVICE: Iterator[str | Exception] = iter(
+    ["clear", ConnectionResetError("reset"), "rain", *[TimeoutError()] * 9]
+)
 """What the weather service comes to, one attempt after the other."""
 
 

@@ -192,6 +192,48 @@ def test_every_policy_has_a_case() -> None:
     assert {case.page for case in CASES} == POLICY_PAGES.keys()
 
 
+def test_what_a_session_has_spent_is_zero_without_a_budget() -> None:
+    tool = made(None, empty)
+    assert "zeros without one" in POLICY_PAGES["sessions"]
+    for budget, spent in ((None, 0), (Budget(retries=5), 1)):
+        with fuseboard.session("s", budget=budget) as session:
+            tool()
+        assert session.spent.requests == spent
+
+
+def test_a_wait_that_the_budget_does_not_leave_is_not_slept() -> None:
+    class AwayError(Exception):
+        status_code = 503
+        headers = {"Retry-After": "120"}  # noqa: RUF012
+
+    def away() -> None:
+        raise AwayError
+
+    tool = made(Policy(retry=Retry()), away)
+    clock = FakeClock()
+    with capture(clock=clock) as captured, pytest.raises(AwayError):
+        tool()
+    assert captured.one().layer_actions == (("budget", "exhausted"),)
+    assert clock.slept == []
+    assert "instead of sleeping (`budget`/`exhausted`)" in POLICY_PAGES["retry"]
+
+
+def test_a_fallback_is_outside_of_the_budget() -> None:
+    clock = FakeClock()
+
+    def slow() -> str:
+        clock.move(60)
+        return "late"
+
+    tool = made(Policy(fallback=slow, budget=5), fails)
+    with capture(clock=clock) as captured:
+        assert tool() == "late"
+    assert captured.one().outcome == "degraded"
+    assert "[fallback](fallback.md) is outside" in " ".join(
+        POLICY_PAGES["timeout-and-budget"].split()
+    )
+
+
 def test_asking_the_user_is_no_error() -> None:
     def ask() -> str:
         raise AskUserError("Which one?")
