@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import uuid
 from contextvars import ContextVar
@@ -118,6 +119,23 @@ def current_call() -> CurrentCall | None:
     if current is None:
         return None
     return CurrentCall(*current) if isinstance(current, LaterAttempt) else CurrentCall(current)
+
+
+def key_in(answer: object) -> str | None:
+    """Return the idempotency key in what a policy's function has answered, or None for none.
+
+    Raises:
+        TypeError: If it says nothing but where it lies in memory, as a coroutine does: two calls
+            may lie at the same place, and a server would take them for one.
+    """
+    # No key, not the key "None", for the same reason.
+    if answer is None or answer == "":
+        return None
+    kind = type(answer)
+    is_bare = kind.__str__ is object.__str__ and kind.__repr__ is object.__repr__
+    if is_bare or inspect.isawaitable(answer):
+        raise TypeError(f"idempotency_key returned {kind.__name__}, not a text")
+    return str(answer)
 
 
 def key_of(record: CallRecord) -> str:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from fuseboard import guard
 from fuseboard.calls.binding import spread
-from fuseboard.calls.current import key_of
+from fuseboard.calls.current import key_in, key_of
 from fuseboard.calls.gate import Gate, Refusal
 from fuseboard.calls.judging import action_of, answer_to, cut_by, judge_raised, layer_of
 from fuseboard.calls.recording import (
@@ -532,10 +532,9 @@ class GuardedRun:
 
     def _make_key(self, make: Callable[[Mapping[str, object]], str]) -> None:
         try:
-            key: object = make(self.tool.bind(self.args, self.kwargs))
-            # No key, not the key "None": a server would take all such calls for one.
-            if key is not None and key != "":
-                self.call.idempotency_key = str(key)
+            key = key_in(make(self.tool.bind(self.args, self.kwargs)))
+            if key is not None:
+                self.call.idempotency_key = key
         except Exception as fault:
             guard.swallow("making an idempotency key", fault)
 

@@ -11,6 +11,7 @@ from fuseboard.arguments import hash_arguments
 from fuseboard.calls.binding import Binder, make_binder, signature_of
 from fuseboard.errors import ConfigurationError
 from fuseboard.policy.config import Policy
+from fuseboard.policy.config.checks import check_plain
 from fuseboard.policy.limiters import LIMITERS
 from fuseboard.policy.registry import BREAKERS
 from fuseboard.record import CallRecord, ToolInfo
@@ -217,6 +218,7 @@ def _split(owner: str, option: str, given: object) -> tuple[str | None, Resolver
     if isinstance(given, str) and given:
         return str(given), None
     if callable(given):
+        check_plain(owner, option, given, "a text, or a function of the bound arguments")
         return None, given
     raise ConfigurationError(
         f"{owner}({option}={given!r}): must be a text, or a function of the bound arguments"

@@ -76,6 +76,17 @@ def _nothing() -> None:
     pass
 
 
+async def _found_later(arguments: object) -> str:
+    return str(arguments)
+
+
+@pytest.mark.parametrize("option", ["region", "upstream"])
+def test_what_finds_a_place_is_no_async_function(option: Any) -> None:
+    options: Any = {option: _found_later}
+    with pytest.raises(ConfigurationError, match=rf"^wrap\({option}=.*nobody awaits it"):
+        wrap(search, **options)
+
+
 def test_every_argument_that_can_be_may_be_ignored(telemetry: Any) -> None:
     def anything(**arguments: Any) -> None:
         pass

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -135,8 +136,22 @@ def test_key_made_from_the_arguments(telemetry: Any) -> None:
     assert seen == ["order-7:1"]
 
 
-@pytest.mark.parametrize("nothing", [None, ""])
-def test_a_key_that_is_none_is_no_key(telemetry: Any, nothing: Any) -> None:
+KEY_IDS = ["none", "empty", "object", "coroutine"]
+
+
+class Awaitable:
+    """As what an async function returns, with a text of its own."""
+
+    def __await__(self) -> Iterator[None]:
+        yield
+
+    def __repr__(self) -> str:
+        return "<coroutine object at 0x7f00>"
+
+
+@pytest.mark.parametrize("nothing", [None, "", object(), Awaitable()], ids=KEY_IDS)
+def test_a_key_that_says_nothing_is_no_key(telemetry: Any, nothing: Any) -> None:
+    telemetry.may_fault = True
     keys: list[str] = []
 
     @fuseboard.tool(policy=Policy(idempotency_key=lambda arguments: nothing))

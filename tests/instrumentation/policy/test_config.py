@@ -17,10 +17,16 @@ from fuseboard import (
     Fallback,
     Limit,
     Policy,
+    Poll,
     ResultSource,
     Retry,
     Validation,
 )
+
+
+async def answer_later(given: Any) -> str:
+    return str(given)
+
 
 NAN, INF = float("nan"), float("inf")
 WRONG: list[tuple[type, dict[str, Any], str]] = [
@@ -76,6 +82,11 @@ WRONG: list[tuple[type, dict[str, Any], str]] = [
     *((Cache, {"redis": bad}, "redis:// URL") for bad in (5, object())),
     *((Cache, {name: 1}, "must be a bool") for name in ("single_flight", "allow_unsafe")),
     (Cache, {"key": "city"}, "must be a function, or None"),
+    (Breaker, {"key": answer_later}, "nobody awaits it"),
+    (Cache, {"key": answer_later}, "nobody awaits it"),
+    (Policy, {"idempotency_key": answer_later}, "nobody awaits it"),
+    (Poll, {"check": len, "on_pending": answer_later}, "nobody awaits it"),
+    (Validation, {"predicate": answer_later}, "nobody awaits it"),
     (Policy, {"cache": True}, "fuseboard.Cache"),
     (Policy, {"cache": Cache()}, "effects='none'"),
 ]

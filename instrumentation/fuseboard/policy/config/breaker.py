@@ -15,6 +15,7 @@ from fuseboard.policy.config.checks import (
     check_choices,
     check_int,
     check_number,
+    check_plain,
     check_positive,
 )
 
@@ -67,10 +68,7 @@ class Breaker:
         check_positive("Breaker", "break_duration", self.break_duration, is_optional=False)
         check_positive("Breaker", "probe_lease", self.probe_lease)
         check_positive("Breaker", "slow_call_seconds", self.slow_call_seconds)
-        if self.key is not None and not callable(self.key):
-            raise ConfigurationError(
-                f"Breaker(key={self.key!r}): must be a function of the bound arguments, or None"
-            )
+        check_plain("Breaker", "key", self.key, "a function of the bound arguments")
         check_choice("Breaker", "scope", self.scope, ("attempt", "call"))
         countable = (ErrorClass.L2_ACCESS, ErrorClass.L5_SEMANTIC)
         check_choices("Breaker", "also_counts", self.also_counts, countable)

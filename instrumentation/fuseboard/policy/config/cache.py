@@ -14,6 +14,7 @@ from fuseboard.policy.config.checks import (
     check_choices,
     check_int,
     check_number,
+    check_plain,
     check_positive,
 )
 
@@ -67,8 +68,7 @@ class Cache:
             check_bool("Cache", name, getattr(self, name))
         servable = [c for c in ErrorClass if c is not ErrorClass.L1_INPUT]
         check_choices("Cache", "stale_on", self.stale_on, servable)
-        if self.key is not None and not callable(self.key):
-            raise ConfigurationError(f"Cache(key={self.key!r}): must be a function, or None")
+        check_plain("Cache", "key", self.key)
         if self.redis is not None:
             self._check_redis()
 

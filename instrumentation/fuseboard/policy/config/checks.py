@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Collection
 from enum import StrEnum
 from typing import Final
@@ -56,6 +57,18 @@ def check_choices(owner: str, name: str, values: object, choices: Collection[str
         )
     for value in values:
         check_choice(owner, name, value, choices)
+
+
+def check_plain(owner: str, name: str, value: object, what: str = "a function") -> None:
+    """Refuse what is no function, and what would have to be awaited; None is left out."""
+    if value is None:
+        return
+    if not callable(value):
+        raise ConfigurationError(f"{owner}({name}={value!r}): must be {what}, or None")
+    if inspect.iscoroutinefunction(value) or inspect.isasyncgenfunction(value):
+        raise ConfigurationError(
+            f"{owner}({name}={value!r}): must be {what}, and no async one, since nobody awaits it"
+        )
 
 
 def check_bool(owner: str, name: str, value: object) -> None:

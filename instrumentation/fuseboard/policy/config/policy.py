@@ -11,7 +11,7 @@ from fuseboard.conventions import Effects
 from fuseboard.errors import ConfigurationError
 from fuseboard.policy.config.breaker import Breaker
 from fuseboard.policy.config.cache import Cache
-from fuseboard.policy.config.checks import check_choices, check_positive, set_enum
+from fuseboard.policy.config.checks import check_choices, check_plain, check_positive, set_enum
 from fuseboard.policy.config.fallback import Fallback
 from fuseboard.policy.config.feedback import Feedback
 from fuseboard.policy.config.limit import Limit
@@ -90,10 +90,7 @@ class Policy:
         check_positive("Policy", "timeout", self.timeout)
         check_positive("Policy", "budget", self.budget)
         set_enum(self, "effects", Effects)
-        if self.idempotency_key is not None and not callable(self.idempotency_key):
-            raise ConfigurationError(
-                f"Policy(idempotency_key={self.idempotency_key!r}): must be a function"
-            )
+        check_plain("Policy", "idempotency_key", self.idempotency_key)
         object.__setattr__(self, "fallback", _as_fallbacks(self.fallback))
         self._check_switch()
         self._check_cache()

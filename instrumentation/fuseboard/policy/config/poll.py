@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from fuseboard.errors import ConfigurationError
-from fuseboard.policy.config.checks import check_int, check_positive
+from fuseboard.policy.config.checks import check_int, check_plain, check_positive
 
 GROWTH: Final = 1.5
 """By how much each wait is longer than the one before."""
@@ -68,7 +68,4 @@ class Poll:
                 f"Poll(interval_max={self.interval_max!r}): must be at least interval "
                 f"({self.interval!r})"
             )
-        if self.on_pending is not None and not callable(self.on_pending):
-            raise ConfigurationError(
-                f"Poll(on_pending={self.on_pending!r}): must be a function, or None"
-            )
+        check_plain("Poll", "on_pending", self.on_pending)

@@ -7,8 +7,7 @@ from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
-from fuseboard.errors import ConfigurationError
-from fuseboard.policy.config.checks import check_bool
+from fuseboard.policy.config.checks import check_bool, check_plain
 from fuseboard.policy.contract import Check, by_model, by_predicate, by_schema
 
 
@@ -43,10 +42,7 @@ class Validation:
 
     def __post_init__(self) -> None:
         check_bool("Validation", "non_empty", self.non_empty)
-        if self.predicate is not None and not callable(self.predicate):
-            raise ConfigurationError(
-                f"Validation(predicate={self.predicate!r}): must be a function of the value"
-            )
+        check_plain("Validation", "predicate", self.predicate, "a function of the value")
         _ = self.checks  # made now, so that a mistake shows where it is
 
     @cached_property
