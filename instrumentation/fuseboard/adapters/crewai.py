@@ -14,20 +14,14 @@ from contextvars import ContextVar
 from importlib import import_module
 from typing import Any, Final
 
+from fuseboard.adapters.findings import checked
 from fuseboard.adapters.installing import Installation, Replacement, Target
 from fuseboard.adapters.packages import Package, require
 from fuseboard.adapters.repeating import RepeatedCall
-from fuseboard.adapters.running import (
-    FrameworkCalls,
-    OnError,
-    Policies,
-    checked,
-    is_own_tool,
-    words_of,
-)
+from fuseboard.adapters.running import FrameworkCalls, OnError, Policies, is_own_tool
 from fuseboard.calls.invocation import RUNNING, Invocation
 from fuseboard.calls.judging import JudgedEnd
-from fuseboard.calls.packets import ErrorPacket
+from fuseboard.calls.packets import ErrorPacket, words_of
 from fuseboard.classification import ResultFinding
 from fuseboard.classification.inspecting import names_of
 from fuseboard.classification.verdicts import (

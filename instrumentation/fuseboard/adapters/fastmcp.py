@@ -12,9 +12,9 @@ from fuseboard.adapters.functions import with_function
 from fuseboard.adapters.installing import Installation, Target
 from fuseboard.adapters.mcp import client_targets, error_result, judged
 from fuseboard.adapters.packages import Package, require
-from fuseboard.adapters.running import FrameworkCalls, OnError, Policies, words_of
+from fuseboard.adapters.running import FrameworkCalls, OnError, Policies
 from fuseboard.calls.invocation import Invocation
-from fuseboard.calls.packets import ErrorPacket
+from fuseboard.calls.packets import ErrorPacket, words_of
 
 PACKAGE: Final = Package("fastmcp", extra="fastmcp", oldest="3.0", below="5")
 

@@ -10,18 +10,12 @@ from __future__ import annotations
 from typing import Any, Final
 
 from fuseboard import guard
+from fuseboard.adapters.findings import checked
 from fuseboard.adapters.installing import Installation, Target
 from fuseboard.adapters.packages import Package, require
-from fuseboard.adapters.running import (
-    FrameworkCalls,
-    OnError,
-    Policies,
-    checked,
-    is_own_tool,
-    words_of,
-)
+from fuseboard.adapters.running import FrameworkCalls, OnError, Policies, is_own_tool
 from fuseboard.calls.invocation import RUNNING, Invocation
-from fuseboard.calls.packets import ErrorPacket
+from fuseboard.calls.packets import ErrorPacket, words_of
 from fuseboard.classification import ResultFinding
 from fuseboard.classification.inspecting import names_of
 from fuseboard.classification.verdicts import semantic_fault

@@ -10,21 +10,14 @@ from __future__ import annotations
 from contextvars import ContextVar
 from typing import Any, Final
 
+from fuseboard.adapters.findings import checked, misfit
 from fuseboard.adapters.installing import Installation, Target
 from fuseboard.adapters.packages import Package, require
-from fuseboard.adapters.running import (
-    FrameworkCalls,
-    OnError,
-    Policies,
-    checked,
-    is_own_tool,
-    misfit,
-    words_of,
-)
+from fuseboard.adapters.running import FrameworkCalls, OnError, Policies, is_own_tool
 from fuseboard.calls.binding import make_binder
 from fuseboard.calls.invocation import RUNNING, Invocation
 from fuseboard.calls.judging import JudgedEnd
-from fuseboard.calls.packets import ErrorPacket
+from fuseboard.calls.packets import ErrorPacket, words_of
 from fuseboard.classification import ResultFinding, judge_exception, judge_result
 from fuseboard.classification.verdicts import semantic_fault
 from fuseboard.conventions import Outcome

@@ -16,20 +16,13 @@ from opentelemetry.propagate import inject
 
 from fuseboard import guard
 from fuseboard.adapters import mcp_server
+from fuseboard.adapters.findings import checked, report
 from fuseboard.adapters.installing import Installation, Target
 from fuseboard.adapters.packages import Package, require
-from fuseboard.adapters.running import (
-    UNKNOWN_TOOL,
-    FrameworkCalls,
-    OnError,
-    Policies,
-    checked,
-    report,
-    words_of,
-)
+from fuseboard.adapters.running import UNKNOWN_TOOL, FrameworkCalls, OnError, Policies
 from fuseboard.calls.invocation import Invocation
 from fuseboard.calls.judging import JudgedEnd, ReturnedFault
-from fuseboard.calls.packets import ErrorPacket
+from fuseboard.calls.packets import ErrorPacket, words_of
 from fuseboard.classification import BINDING, ResultFinding
 from fuseboard.classification.inspecting import probe
 from fuseboard.classification.results import MCP_IS_ERROR

@@ -14,16 +14,10 @@ from typing import Any, Final
 
 from fuseboard.adapters.installing import Installation, Target
 from fuseboard.adapters.packages import Package, require
-from fuseboard.adapters.running import (
-    FrameworkCalls,
-    OnError,
-    Policies,
-    is_own_tool,
-    words_of,
-)
+from fuseboard.adapters.running import FrameworkCalls, OnError, Policies, is_own_tool
 from fuseboard.calls.invocation import Invocation
 from fuseboard.calls.judging import JudgedEnd
-from fuseboard.calls.packets import ErrorPacket
+from fuseboard.calls.packets import ErrorPacket, words_of
 from fuseboard.classification import judge_exception
 from fuseboard.runtime import RUNTIME
 

@@ -5,24 +5,21 @@ from __future__ import annotations
 import threading
 from collections.abc import Awaitable, Callable, Mapping
 from contextvars import Token
-from dataclasses import replace
 from types import TracebackType
 from typing import Any, Final, Literal, Self
 
-from fuseboard import guard
+from fuseboard.adapters.findings import judge_refusal
 from fuseboard.adapters.runners import Runner, any_arguments, check_no_cache
-from fuseboard.calls.binding import fits, signature_of
 from fuseboard.calls.current import CURRENT, LaterAttempt
 from fuseboard.calls.invocation import RUNNING, Invocation, claim
-from fuseboard.calls.judging import JudgedEnd, ReturnedFault, answer_to, judge_raised
+from fuseboard.calls.judging import JudgedEnd, ReturnedFault, answer_to
 from fuseboard.calls.packets import ErrorPacket, is_packet, packet_for
 from fuseboard.calls.recording import close_call, open_call
 from fuseboard.calls.registration import MAX_NAME, ON_ERROR, Tool
 from fuseboard.calls.wrapping import MARK
-from fuseboard.classification import BINDING, ResultFinding, judge_result
-from fuseboard.classification.inspecting import message_of
+from fuseboard.classification import BINDING
 from fuseboard.classification.verdicts import input_fault
-from fuseboard.conventions import OTHER_LABEL, ErrorClass, Outcome
+from fuseboard.conventions import OTHER_LABEL, Outcome
 from fuseboard.errors import ConfigurationError
 from fuseboard.forking import after_fork_in_child
 from fuseboard.policy.config import Policy
@@ -47,8 +44,6 @@ MAX_UNCERTAIN: Final = 100
 
 UNKNOWN_TOOL: Final = input_fault("unknown_tool_matcher")
 """The verdict on a call of a tool that does not exist."""
-
-_REFUSALS: Final = (ValueError, TypeError, LookupError)
 
 
 class FrameworkCalls:
@@ -209,12 +204,7 @@ class FrameworkCalls:
     def refuse(self, invocation: Invocation, error: BaseException) -> None:
         """Record a call that the framework refused before the tool ran."""
         tool = self.tool_of(invocation)
-        judged = _judge_refusal(tool, error)
-        if isinstance(judged, Fault) and isinstance(error, _REFUSALS):
-            is_known = judged.verdict.error_class is ErrorClass.L1_INPUT
-            # A ValueError of the framework's is a word on the arguments, no defect of a tool.
-            judged.verdict = judged.verdict if is_known else BINDING
-        self._record(tool, invocation, judged)
+        self._record(tool, invocation, judge_refusal(tool, error))
 
     def refuse_returned(self, invocation: Invocation, message: str) -> None:
         """Record a call whose arguments the framework refused with a message for the model."""
@@ -314,20 +304,6 @@ class _Offer:
             self._calls.refuse(self.invocation, error)
 
 
-def _judge_refusal(tool: Tool, error: BaseException) -> Fault | Outcome:
-    """Judge what a framework raised, by its cause where that is what blames the arguments."""
-    judged = judge_raised(tool, error, (), {}, None)
-    cause = error.__cause__
-    if cause is None or _blames_input(judged):
-        return judged
-    by_cause = judge_raised(tool, cause, (), {}, None)
-    return by_cause if _blames_input(by_cause) else judged
-
-
-def _blames_input(judged: Fault | Outcome) -> bool:
-    return isinstance(judged, Fault) and judged.verdict.error_class is ErrorClass.L1_INPUT
-
-
 def is_own_tool(*functions: object) -> bool:
     """Tell whether one of a tool's functions is decorated with ``fuseboard.tool``.
 
@@ -342,80 +318,11 @@ def is_own_tool(*functions: object) -> bool:
     return bool(own)
 
 
-def checked(value: Any, finding: Callable[[Any], ResultFinding | None]) -> Any:
-    """Return a value, unless it reports an error in the framework's own form.
-
-    Args:
-        value: What the framework's tool returned.
-        finding: Says what is wrong with it, or None; may add words to what is found anyway.
-
-    Raises:
-        ReturnedFault: If it reports an error.
-    """
-    try:
-        found = _find(value, finding)
-    except Exception as fault:
-        guard.swallow("reading a framework's result", fault)
-        return value
-    if found is None or found.partial_failures is not None:
-        return value
-    raise ReturnedFault(found, value)
-
-
-def _find(value: Any, finding: Callable[[Any], ResultFinding | None]) -> ResultFinding | None:
-    """Find what is wrong with a value: a class that the value itself names, else the adapter's."""
-    found, own = judge_result(value, RUNTIME.clock.time_ns() / 1e9), finding(value)
-    if found is None or own is None:
-        return found or own
-    if found.verdict.error_class is ErrorClass.L5_SEMANTIC:
-        return own
-    return replace(found, message=found.message or own.message)
-
-
-def misfit(
-    function: object, args: tuple[Any, ...], kwargs: Mapping[str, Any], error: TypeError
-) -> JudgedEnd | None:
-    """Return what a ``TypeError`` means if the arguments do not fit the tool's function.
-
-    Args:
-        function: The function that the framework called.
-        args: Positional arguments that it passed.
-        kwargs: Keyword arguments that it passed.
-        error: What was raised.
-    """
-    signature = signature_of(function) if callable(function) else None
-    if fits(signature, args, kwargs):
-        return None
-    return JudgedEnd(Fault(BINDING, "TypeError", message_of(error)), error=error)
-
-
-def words_of(packet: ErrorPacket) -> str:
-    """Return a packet's words for the model."""
-    return f"{packet['message']} {packet['suggestion']}"
-
-
 def _hand_on(end: JudgedEnd) -> Any:
     """Give the caller what the framework raised or returned."""
     if end.error is not None:
         raise end.error
     return end.value
-
-
-def report(value: Any, finding: Callable[[Any], ResultFinding | None]) -> None:
-    """Tell the call that is recorded around this one what is wrong with a value.
-
-    The framework that records it may show no more than words of what its tool returned.
-
-    Args:
-        value: What was returned.
-        finding: As for :func:`checked`.
-    """
-    invocation = RUNNING.get()
-    if invocation is not None and invocation.is_claimed:
-        try:
-            invocation.reported = _find(value, finding)
-        except Exception as fault:
-            guard.swallow("reading a framework's result", fault)
 
 
 def _reset(token: Token[Invocation | None]) -> None:

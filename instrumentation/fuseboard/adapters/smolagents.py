@@ -14,18 +14,12 @@ from contextvars import ContextVar, copy_context
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
+from fuseboard.adapters.findings import misfit
 from fuseboard.adapters.installing import Installation, Target
 from fuseboard.adapters.packages import Package, require
-from fuseboard.adapters.running import (
-    FrameworkCalls,
-    OnError,
-    Policies,
-    is_own_tool,
-    misfit,
-    words_of,
-)
+from fuseboard.adapters.running import FrameworkCalls, OnError, Policies, is_own_tool
 from fuseboard.calls.invocation import RUNNING, Invocation
-from fuseboard.calls.packets import ErrorPacket
+from fuseboard.calls.packets import ErrorPacket, words_of
 from fuseboard.errors import FuseboardError
 from fuseboard.forking import after_fork_in_child
 

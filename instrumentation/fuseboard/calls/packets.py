@@ -183,6 +183,11 @@ def packet_of(fault: Fault, problems: tuple[Problem, ...], *, may_repeat: bool) 
     }
 
 
+def words_of(packet: ErrorPacket) -> str:
+    """Return a packet's words for the model."""
+    return f"{packet['message']} {packet['suggestion']}"
+
+
 def is_packet(value: object) -> TypeGuard[ErrorPacket]:
     """Tell whether a value is a packet as fuseboard makes them."""
     return type(value) is dict and value.keys() == ErrorPacket.__annotations__.keys()

@@ -10,10 +10,12 @@ import pytest
 from tests.instrumentation.conftest import RecordingTelemetry
 
 import fuseboard
+from fuseboard.adapters.findings import misfit
 from fuseboard.adapters.installing import Installation, Target
-from fuseboard.adapters.running import FrameworkCalls, misfit, words_of
+from fuseboard.adapters.running import FrameworkCalls
 from fuseboard.calls.invocation import Invocation
 from fuseboard.calls.judging import JudgedEnd
+from fuseboard.calls.packets import words_of
 from fuseboard.classification import BINDING
 from fuseboard.conventions import ErrorClass, Outcome
 from fuseboard.record import Fault

@@ -11,9 +11,10 @@ from tests.instrumentation.conftest import FakeClock, RecordingTelemetry
 
 import fuseboard
 from fuseboard.adapters.repeating import RepeatedCall
-from fuseboard.adapters.running import FrameworkCalls, words_of
+from fuseboard.adapters.running import FrameworkCalls
 from fuseboard.calls.current import current_call
 from fuseboard.calls.invocation import Invocation
+from fuseboard.calls.packets import words_of
 from fuseboard.conventions import ErrorClass, Layer, Outcome, RetryEnd
 
 

@@ -12,7 +12,8 @@ from tests.instrumentation.conftest import RecordingTelemetry
 
 import fuseboard
 from fuseboard import Breaker, ErrorClass, Fallback, Outcome, Policy, Retry
-from fuseboard.adapters.running import MAX_UNCERTAIN, FrameworkCalls, checked, is_own_tool, report
+from fuseboard.adapters.findings import checked, report
+from fuseboard.adapters.running import MAX_UNCERTAIN, FrameworkCalls, is_own_tool
 from fuseboard.arguments import hash_arguments
 from fuseboard.calls.invocation import RUNNING, Invocation
 from fuseboard.classification import ResultFinding
