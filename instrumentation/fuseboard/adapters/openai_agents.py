@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import functools
 import json
 import re
 from collections.abc import Awaitable, Callable
+from contextvars import ContextVar
 from dataclasses import replace
 from typing import Any, Final
 
@@ -26,7 +28,6 @@ from fuseboard.classification import BINDING
 from fuseboard.classification.inspecting import message_of, qualified_name
 from fuseboard.classification.sdk_errors import ATTEMPT_TIMEOUT
 from fuseboard.record import Fault
-from fuseboard.runtime import RUNTIME
 
 PACKAGE: Final = Package("openai-agents", extra="openai-agents", oldest="0.11.1", below="0.25")
 
@@ -41,9 +42,12 @@ _CALLS: Final = FrameworkCalls(_OWNER, _answer)
 _INSTALLATION: Final = Installation(_OWNER)
 _BAD_ARGUMENTS: Final = "Invalid JSON input for tool"
 _NOT_FOUND: Final = re.compile(r"Tool (.+) not found in agent ")
-_FUNCTION_MARK: Final = "__agents_wrapped_callable__"
 # The task that a time limit of the SDK's has cancelled must not begin another attempt.
 _TIMED_OUT: Final = replace(ATTEMPT_TIMEOUT, retryable=False)
+# When the SDK began to run the tool, in seconds of the event loop's clock.
+_ENTERED: Final[ContextVar[float | None]] = ContextVar(
+    "fuseboard_openai_agents_entered", default=None
+)
 
 
 def instrument_openai_agents(policy: Policies = None, *, on_error: OnError = "raise") -> None:
@@ -122,12 +126,12 @@ async def _invoke(original: Any, invoker: Any, context: Any, text: str) -> Any:
 
 async def _in_time(tool: Any, run: Callable[[], Awaitable[Any]]) -> Any:
     """Run a tool; tell arguments that the SDK refuses and its time limit from other faults."""
-    began = RUNTIME.clock.monotonic()
     try:
         return await run()
     except asyncio.CancelledError as error:
         limit = getattr(tool, "timeout_seconds", None)
-        if limit is None or RUNTIME.clock.monotonic() - began < limit:
+        entered = _ENTERED.get()
+        if limit is None or entered is None or _seconds() - entered < limit:
             raise
         text = f"{tool.name!r} did not answer within the SDK's limit of {limit:g} s"
         fault = Fault(_TIMED_OUT, "agents.exceptions.ToolTimeoutError", text)
@@ -137,6 +141,11 @@ async def _in_time(tool: Any, run: Callable[[], Awaitable[Any]]) -> Any:
             raise
         fault = Fault(BINDING, qualified_name(type(error)), message_of(error))
         raise JudgedEnd(fault, error=error) from error
+
+
+def _seconds() -> float:
+    """Return the time by the clock that the SDK's limits go by."""
+    return asyncio.get_running_loop().time()
 
 
 def _function_of(run: Any) -> Any:
@@ -152,19 +161,39 @@ def _function_of(run: Any) -> Any:
 
 
 async def _enter(original: Any, *, function_tool: Any, context: Any, arguments: str) -> Any:
-    async def proceed() -> Any:
-        return await original(function_tool=function_tool, context=context, arguments=arguments)
+    # Before the SDK's limit begins to run, which holds for all attempts together.
+    token = _ENTERED.set(_seconds())
+    try:
+        observed = _observed(function_tool, context)
+        return await original(function_tool=observed, context=context, arguments=arguments)
+    finally:
+        _ENTERED.reset(token)
 
-    own = function_tool.on_invoke_tool
+
+def _observed(tool: Any, context: Any) -> Any:
+    """Return a tool whose function runs as a call, unless that is recorded further inside."""
+    own = tool.on_invoke_tool
     if type(own).__name__ == "_FailureHandlingFunctionToolInvoker":
-        return await proceed()  # recorded inside
-    if _CALLS.is_recorded(function_tool.name):
-        return await proceed()
-    invocation = _invocation(function_tool, context, arguments)
-    if is_own_tool(own):
-        with _CALLS.offer(invocation):
-            return _CALLS.in_form(invocation, await proceed())
-    return await _CALLS.run_async(invocation, proceed)
+        return tool
+
+    # With its annotations: the SDK looks at them for what context to pass.
+    @functools.wraps(own)
+    async def invoke(narrowed: Any, text: str) -> Any:
+        async def proceed() -> Any:
+            return await _in_time(tool, lambda: own(narrowed, text))
+
+        if _CALLS.is_recorded(tool.name):
+            return await own(narrowed, text)
+        invocation = _invocation(tool, context, text)
+        if is_own_tool(own):
+            with _CALLS.offer(invocation):
+                return _CALLS.in_form(invocation, await own(narrowed, text))
+        return await _CALLS.run_async(invocation, proceed)
+
+    # Not by copy.copy, with which the SDK checks a tool's schema again.
+    observed = object.__new__(type(tool))
+    observed.__dict__.update(tool.__dict__, on_invoke_tool=invoke)
+    return observed
 
 
 # --- Names that no tool has ---------------------------------------------------------------------

@@ -130,6 +130,74 @@ async def test_a_tool_with_a_function_of_its_own_is_recorded(telemetry: Recordin
     )
 
 
+def _raw(*answers: Any, **options: Any) -> FunctionTool:
+    """Return a tool with a function of its own for all of it, which gives these answers."""
+    left = list(answers)
+
+    async def invoke(context: RunContextWrapper[Any], text: str) -> Any:
+        answer = left.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return await answer() if callable(answer) else answer
+
+    schema = {"type": "object", "properties": {}, "additionalProperties": True}
+    return FunctionTool("raw", "Raw.", schema, invoke, strict_json_schema=False, **options)
+
+
+async def test_the_answer_of_a_function_of_its_own_is_judged(telemetry: RecordingTelemetry) -> None:
+    model = await run(
+        [_raw({"ok": False, "error_code": "quota", "status": 402})], asks("raw", OSLO)
+    )
+    assert "quota" in model.told[0]
+    (call,) = telemetry.calls
+    assert call.fault is not None
+    assert (call.outcome, call.call_id) == (Outcome.ERROR, "call-1")
+    assert call.fault.verdict.error_class is ErrorClass.L2_ACCESS
+
+
+async def test_policies_act_on_a_function_of_its_own(telemetry: RecordingTelemetry) -> None:
+    instrument_openai_agents(RETRY)
+    model = await run([_raw(ConnectionError("no route"), "sunny")], asks("raw", OSLO))
+    assert model.told == ["sunny"]
+    instrument_openai_agents(Policy(fallback=[lambda city: f"as ever in {city}"]))
+    model = await run([_raw(ConnectionError("no route"))], asks("raw", OSLO))
+    assert model.told == ["as ever in Oslo"]
+    instrument_openai_agents(on_error="packet")
+    model = await run([_raw(ConnectionError("no route"))], asks("raw", OSLO))
+    assert "can't be reached" in model.told[0]
+    assert [(call.outcome, len(call.attempts)) for call in telemetry.calls] == [
+        (Outcome.OK, 2),
+        (Outcome.DEGRADED, 1),
+        (Outcome.ERROR, 1),
+    ]
+
+
+@pytest.mark.parametrize("is_raw", [False, True])
+async def test_the_sdks_time_limit_is_a_fault_in_whichever_attempt_it_comes(
+    telemetry: RecordingTelemetry, is_raw: bool
+) -> None:
+    instrument_openai_agents(RETRY)
+    runs: list[int] = []
+
+    async def fog(city: str) -> str:
+        """Tell the fog."""
+        runs.append(len(runs))
+        if len(runs) == 1:
+            raise ConnectionError("no route")
+        await asyncio.Event().wait()
+        return city
+
+    tool = _raw(*[lambda: fog("Oslo")] * 2, timeout_seconds=1.0)
+    if not is_raw:
+        tool = function_tool(fog, name_override="raw", timeout=1.0)
+    model = await run([tool], asks("raw", OSLO))
+    assert "timed out" in model.told[0]
+    (call,) = telemetry.calls
+    assert call.fault is not None
+    assert (call.outcome, len(call.attempts), len(runs)) == (Outcome.ERROR, 2, 2)
+    assert call.fault.verdict.error_class is ErrorClass.L3_TRANSIENT
+
+
 async def test_an_agent_as_a_tool_and_its_own_tools_are_a_call_each(
     telemetry: RecordingTelemetry,
 ) -> None:
