@@ -6,11 +6,9 @@ to Redis and to the tool; the others wait for it.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from sys import exception
-from typing import Any, Final
-from weakref import WeakKeyDictionary, WeakSet
+from typing import Any
 
 from fuseboard.calls.cache_keys import Keys
 from fuseboard.calls.cache_visits import Answer, Visit
@@ -18,7 +16,6 @@ from fuseboard.calls.driving import drive_async, drive_sync
 from fuseboard.calls.guarded import GuardedRun
 from fuseboard.calls.registration import Tool
 from fuseboard.errors import ConfigurationError
-from fuseboard.forking import after_fork_in_child
 from fuseboard.policy.cache import ToolCache
 from fuseboard.policy.cache_flights import Flight
 from fuseboard.policy.config import Cache, Policy
@@ -104,33 +101,6 @@ def _store_of(tool: Tool, cache: Cache) -> ToolCache:
     store = ToolCache(tool.info.name, cache)
     tool.cached = (cache, store)
     return store
-
-
-def _cache_of(tool: Tool, config: Cache, function: Callable[..., Any]) -> ToolCache:
-    """Return the cache that a tool has, unless its settings or its function are others now."""
-    with _CACHES.lock:
-        caches = _CACHES.caches.setdefault(tool, WeakSet())
-        for cache in caches:
-            if cache.config == config and cache.function is function:
-                return cache
-        made = ToolCache(tool.info.name, config, function)
-        caches.add(made)
-        return made
-
-
-class _Caches:
-    """The caches of tools, as long as something runs with them."""
-
-    def __init__(self) -> None:
-        self.caches: WeakKeyDictionary[Tool, WeakSet[ToolCache]] = WeakKeyDictionary()
-        self.renew_lock()
-
-    def renew_lock(self) -> None:
-        self.lock = threading.RLock()
-
-
-_CACHES: Final = _Caches()
-after_fork_in_child(_CACHES.renew_lock)
 
 
 def _wait(visit: Visit, flight: Flight) -> Answer:

@@ -23,20 +23,17 @@ class ToolCache:
 
     Attributes:
         config: Its settings.
-        function: What its answers are those of.
         flights: The calls that others may wait for.
     """
 
-    def __init__(self, tool: str, config: Cache, function: object = None) -> None:
+    def __init__(self, tool: str, config: Cache) -> None:
         """Make an empty cache for a tool.
 
         Args:
             tool: The tool's name.
             config: The settings.
-            function: What its answers are those of.
         """
         self.config = config
-        self.function = function
         self.flights = Flights()
         self._memory = MemoryLevel(config.max_entries)
         self._store = config.store
