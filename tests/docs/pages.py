@@ -55,10 +55,15 @@ def blocks(text: str, language: str) -> list[str]:
 
 def table(text: str, first_header: str) -> Iterator[list[str]]:
     """Yield the rows of the table whose header begins so, as lists of cells."""
-    lines = iter(text.splitlines())
-    assert any(line.startswith(f"| {first_header} |") for line in lines), first_header
-    next(lines)
-    for line in lines:
+    lines = text.splitlines()
+    heads = (
+        number
+        for number, line in enumerate(lines[:-1])
+        if line.startswith(f"| {first_header} |") and lines[number + 1].startswith("|---")
+    )
+    head = next(heads, None)
+    assert head is not None, f"no table begins with {first_header!r}"
+    for line in lines[head + 2 :]:
         if not line.startswith("|"):
             return
         yield [cell.strip() for cell in line.strip("|").split(" | ")]

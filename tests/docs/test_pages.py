@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from tests.docs.pages import PAGES, ROOT, anchors, blocks, name_of, section, without_code
+from tests.docs.pages import PAGES, ROOT, anchors, blocks, name_of, section, table, without_code
 from tests.docs.running import run_python
 
 import fuseboard
@@ -131,6 +131,11 @@ def test_the_map_has_every_page() -> None:
     }
     wanted = {page for page in PAGES if page.is_relative_to(ROOT / "docs")} - {map_}
     assert wanted <= linked
+
+
+def test_the_map_explains_every_outcome() -> None:
+    rows = table((ROOT / "docs" / "README.md").read_text(), "outcome")
+    assert [row[0].strip("`") for row in rows] == [str(outcome) for outcome in fuseboard.Outcome]
 
 
 def test_parts_that_the_architecture_names_exist() -> None:

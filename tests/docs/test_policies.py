@@ -11,6 +11,7 @@ import pytest
 from tests.docs.pages import (
     OVERVIEW,
     POLICY_PAGES,
+    ROOT,
     defaults_of,
     documented,
     section,
@@ -203,6 +204,15 @@ def test_every_action_of_a_layer_is_documented_here_and_on_its_page() -> None:
             told = section(POLICY_PAGES[page], "## Telemetry")
             assert f"`{layer}`" in told, (page, layer)
             assert f"`{action}`" in told, (page, action)
+
+
+def test_what_the_pages_name_on_the_dashboard_is_there() -> None:
+    sources = (ROOT / "dashboard" / "fuseboard_dashboard").rglob("*.py")
+    titles = set(re.findall(r'"([A-Z][\w ]+)"', "\n".join(path.read_text() for path in sources)))
+    for name, page in {**POLICY_PAGES, "README": OVERVIEW}.items():
+        told = "\n".join(line for line in page.splitlines() if "ashboard" in line)
+        assert told, f"{name} does not say what is seen on the dashboard"
+        assert set(re.findall(r"\*\*([^*]+)\*\*", told)) <= titles
 
 
 def test_every_reason_of_a_transition_is_documented() -> None:
