@@ -119,8 +119,9 @@ class TimeLimit:
     def __init__(self, seconds: float) -> None:
         """Fix the length."""
         self._seconds = seconds
-        # Each queue is only touched by its loop's own thread.
-        self._queues: weakref.WeakKeyDictionary[Loop, _Queue] = weakref.WeakKeyDictionary()
+        # Each queue is only touched by its loop's own thread, and kept by its loop's timer: what
+        # is left in that of a loop that was closed is of no more use to anybody.
+        self._queues: weakref.WeakValueDictionary[int, _Queue] = weakref.WeakValueDictionary()
         self._last: _Queue | None = None
 
     def begin(self) -> Deadline:
@@ -137,9 +138,9 @@ class TimeLimit:
         return deadline
 
     def _queue_of(self, loop: Loop) -> _Queue:
-        queue = self._queues.get(loop)
-        if queue is None:
-            queue = self._queues[loop] = _Queue(loop)
+        queue = self._queues.get(id(loop))
+        if queue is None or queue.loop() is not loop:
+            queue = self._queues[id(loop)] = _Queue(loop)
         return queue
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import threading
 import time
 from typing import Any
@@ -74,6 +75,23 @@ def test_hc_28_two_loops_at_once_with_the_sync_variant(telemetry: Any) -> None:
     assert {type(r) for r in results} <= {str, ConnectionResetError}
     assert len(telemetry.calls) == 90
     assert {call.outcome for call in telemetry.calls} <= {Outcome.OK, Outcome.ERROR}
+
+
+def test_hc_28_what_a_closed_loop_left_unfinished_is_let_go(telemetry: Any) -> None:
+    @fuseboard.tool(policy=Policy(timeout=3600))
+    async def hang(seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
+    loop = asyncio.new_event_loop()
+    task = loop.create_task(hang(1800))
+    loop.run_until_complete(asyncio.sleep(0))
+    loop.close()
+    task._log_destroy_pending = False  # type: ignore[attr-defined]  # it is meant to be
+    del task, loop
+    asyncio.run(hang(0))
+    gc.collect()
+    outcomes = sorted(call.outcome for call in telemetry.calls)
+    assert outcomes == [Outcome.ABANDONED, Outcome.OK]
 
 
 async def test_hc_28_backing_off_does_not_block_the_loop(telemetry: Any) -> None:
