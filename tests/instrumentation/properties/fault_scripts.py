@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import httpx
 
+from fuseboard import Pending
 from fuseboard.conventions import ErrorClass, Outcome
 
 L1, L2, L3 = ErrorClass.L1_INPUT, ErrorClass.L2_ACCESS, ErrorClass.L3_TRANSIENT
@@ -117,6 +118,29 @@ KINDS: Final[dict[str, Kind]] = {
 }
 
 
+PENDING: Final = Kind(lambda: Pending())
+PENDING_LONGER: Final = Kind(lambda: Pending(wait=1.25), retry_after=1.25)
+
+
+@dataclass(frozen=True)
+class Check:
+    """One look at whether a job is done, before the one that tells its end.
+
+    Attributes:
+        kind: ``pending``, ``pending longer`` or a fault of ``KINDS``.
+        took: Seconds.
+    """
+
+    kind: str
+    took: float = 0.0
+
+    @property
+    def what(self) -> Kind:
+        """What is known of it."""
+        waits = {"pending": PENDING, "pending longer": PENDING_LONGER}
+        return waits[self.kind] if self.kind in waits else KINDS[self.kind]
+
+
 @dataclass(frozen=True)
 class Step:
     """What one attempt does.
@@ -126,12 +150,14 @@ class Step:
         took: Seconds before each item and before the end.
         items: Items that a stream delivers before it ends so.
         stubborn: Seconds that an async tool takes to give in when its time is up.
+        checks: Where the tool only submits a job: what the checks find before its end.
     """
 
     kind: str
     took: float = 0.0
     items: int = 0
     stubborn: float = 0.0
+    checks: tuple[Check, ...] = ()
 
     @property
     def what(self) -> Kind:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gzip
 import http.server
+import logging
 import os
 import threading
 import time
@@ -103,6 +104,59 @@ class SeenCall:
     items: int | None
     breaker_state: str | None
     attempt_spans: tuple[Any, ...] = ()
+    ids: tuple[str, str] | None = None
+
+    @property
+    def facts(self) -> tuple[Any, ...]:
+        """What a log record says of it as well."""
+        return (
+            self.outcome,
+            self.error_class,
+            self.attempts,
+            round(self.backoff, 6),
+            round(self.duration, 6),
+            self.breaker_state,
+            self.ids,
+        )
+
+
+class LogRecords(logging.Handler):
+    """Takes down the log records of calls."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.records: list[Any] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.records.append(record)
+
+    @contextlib.contextmanager
+    def listening(self) -> Iterator[None]:
+        """Take down all that come meanwhile, and keep them from everybody else."""
+        logger = logging.getLogger(c.CALL_LOGGER)
+        with (
+            mock.patch.object(logger, "level", logging.DEBUG),
+            mock.patch.object(logger, "propagate", False),
+            mock.patch.object(logger, "handlers", [self]),
+        ):
+            logger.manager._clear_cache()  # type: ignore[attr-defined]
+            yield
+        logger.manager._clear_cache()  # type: ignore[attr-defined]
+
+    def facts(self, *, with_ids: bool) -> list[tuple[Any, ...]]:
+        """Return what the records say of their calls."""
+        return [
+            (
+                record.outcome,
+                record.error_class,
+                record.attempts,
+                round(record.backoff_seconds, 6),
+                round(record.duration_seconds, 6),
+                record.breaker_state,
+                (record.trace_id, record.span_id) if with_ids else None,
+            )
+            for record in self.records
+        ]
 
 
 def calls_of(receiver: Receiver, path: str) -> list[SeenCall]:
@@ -123,6 +177,7 @@ def calls_of(receiver: Receiver, path: str) -> list[SeenCall]:
                 span.start_time_unix_nano,
                 span.end_time_unix_nano - span.start_time_unix_nano,
                 tuple(child for child in spans if child.parent_span_id == span.span_id),
+                (span.trace_id.hex(), span.span_id.hex()),
             )
             for span in roots
         ]
@@ -132,7 +187,11 @@ def calls_of(receiver: Receiver, path: str) -> list[SeenCall]:
 
 
 def _call(
-    attributes: dict[str, Any], start_ns: int, duration_ns: int, children: tuple[Any, ...]
+    attributes: dict[str, Any],
+    start_ns: int,
+    duration_ns: int,
+    children: tuple[Any, ...],
+    ids: tuple[str, str] | None = None,
 ) -> SeenCall:
     return SeenCall(
         attributes[c.OUTCOME],
@@ -149,6 +208,7 @@ def _call(
                 key=lambda child: as_dict(child.attributes)[c.ATTEMPT_NUMBER],
             )
         ),
+        ids,
     )
 
 
@@ -192,7 +252,9 @@ def telemetry(receiver: Receiver, path: str) -> Iterator[None]:
         mock.patch.dict(os.environ, {**kept, **_PATH_SETTINGS[path]}, clear=True),
         mock.patch.object(process_exit, "install"),
     ):
-        setup.init("properties", endpoint=receiver.url, registry=CollectorRegistry())
+        setup.init(
+            "properties", endpoint=receiver.url, registry=CollectorRegistry(), log_calls="all"
+        )
     # The export waits in real time: in the world's, a batch may be years old when it is sent.
     assembly = setup._STATE.assembly
     assert assembly is not None

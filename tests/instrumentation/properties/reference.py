@@ -6,153 +6,46 @@ It follows the contract and docs/policies and knows none of the shim's code but 
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import replace
 from typing import Any, Final
 
-from fault_scripts import KINDS, L3, L4, L5, UNKNOWN, Kind, Step
+from expected import Ended, Expected, Repair, Shape
+from fault_scripts import KINDS, L3, L4, L5, Check, Kind, Step
+from reference_bounds import Bounds, ReferenceLimit, ReferenceSession
+from reference_breaker import ReferenceBreaker, TieError
 from virtual_time import TICK
 
-from fuseboard import Breaker, Fallback, Policy
+from fuseboard import Fallback, Policy, Poll
 from fuseboard.conventions import ErrorClass, Outcome
 
 MAX_UNBOUNDED_WAIT: Final = 300.0
+LAST_MOMENT: Final = 0.05
+"""What a check gets that begins when the time is over."""
+MOST_LEFT_BEHIND: Final = 32
 TIMED_OUT: Final = Kind(lambda: None, L3, retryable=True, ambiguous=True)
 OUT_OF_BUDGET: Final = Kind(lambda: None, L4, ambiguous=True)
 EMPTY: Final = Kind(lambda: None, L5, ambiguous=True)
 
 
-class TieError(Exception):
-    """Two answers are right: an attempt ends in the very moment in which its time is up, say."""
-
-
-@dataclass
-class Expected:
-    """What should be seen of a call from all sides.
-
-    Attributes:
-        attempts: (result, class) of each.
-        sees: ``value``, ``error`` with the number of the attempt that it comes from, or the
-            name of an exception of ours; ``fallback`` with the place of the one that is served;
-            ``kept`` with an answer from the cache.
-        items: Items that the consumer gets.
-    """
-
-    start: float
-    outcome: Outcome = Outcome.OK
-    error_class: ErrorClass | None = None
-    attempts: list[tuple[str, str]] = field(default_factory=list)
-    starts: list[float] = field(default_factory=list)
-    retry_end: str = "none"
-    backoff: float = 0.0
-    duration: float = 0.0
-    sees: tuple[str, Any] = ("value", 0)
-    items: int = 0
-    actions: Counter[tuple[str, str]] = field(default_factory=Counter)
-    breaker_state: str | None = None
-
-
-class ReferenceBreaker:
-    """A breaker for calls that come one after the other, in a window without end.
-
-    Attributes:
-        opened_by: The class of fault that opened it last.
-    """
-
-    def __init__(self, config: Breaker) -> None:
-        self.config = config
-        self.state = "closed"
-        self.opened_by = UNKNOWN
-        self.transitions: list[tuple[str, str]] = []
-        self._results: list[ErrorClass | None] = []
-        self._reopens = 0.0
-        self._successes = 0
-
-    def admits(self, now: float) -> bool:
-        """Tell whether an attempt may be made; the first one after the break is a probe."""
-        if self.state == "open" and now >= self._reopens:
-            self._move("half_open")
-        return self.state != "open"
-
-    def seconds_closed(self, now: float) -> float:
-        """Return how long it will surely admit nothing."""
-        return max(0.0, self._reopens - now) if self.state == "open" else 0.0
-
-    def settle(self, fault: Kind | None, now: float, *, is_ours: bool = False) -> None:
-        """Count an attempt or a call: a success, or a fault if it is the tool's."""
-        if fault is None:
-            self._succeed()
-        elif not is_ours and fault.error_class in (L3, L4, UNKNOWN, *self.config.also_counts):
-            self._fail(fault.error_class, now)
-
-    def _succeed(self) -> None:
-        if self.state == "closed":
-            self._results.append(None)
-        elif self.state == "half_open":
-            self._successes += 1
-            if self._successes >= self.config.half_open_probes:
-                self._results = []
-                self._move("closed")
-
-    def _fail(self, error_class: ErrorClass | None, now: float) -> None:
-        if self.state == "half_open":
-            self._open([error_class], now)
-        elif self.state == "closed":
-            self._results.append(error_class)
-            faults = [result for result in self._results if result is not None]
-            calls = len(self._results)
-            if (
-                calls >= self.config.minimum_throughput
-                and len(faults) / calls >= self.config.failure_ratio
-            ):
-                self._open(faults, now)
-
-    def _open(self, faults: Sequence[ErrorClass | None], now: float) -> None:
-        counts = Counter(faults).most_common(2)
-        if len(counts) == 2 and counts[0][1] == counts[1][1]:
-            raise TieError
-        self.opened_by = counts[0][0] or UNKNOWN
-        self._reopens = now + self.config.break_duration
-        self._move("open")
-
-    def _move(self, to: str) -> None:
-        self.transitions.append((self.state, to))
-        self.state = to
-        self._successes = 0
-
-
-@dataclass(frozen=True)
-class Shape:
-    """What kind of function the tool is.
-
-    Attributes:
-        cuts: Whether an attempt can be cut short: an async tool, or a function in a thread.
-        streams: Whether it is a generator.
-        is_async: Whether it is a coroutine function or an async generator.
-    """
-
-    cuts: bool
-    streams: bool
-    is_async: bool
-
-
-@dataclass(frozen=True)
-class Ended:
-    """How one attempt ended."""
-
-    what: Kind
-    is_final: bool = False
-    is_left: bool = False
-    by: str | None = None
-    """The name of an exception of ours that ended it."""
-
-
 class Reference:
     """Follows one tool through its calls."""
 
-    def __init__(self, given: Policy | None, shape: Shape, share: float) -> None:
+    def __init__(
+        self,
+        given: Policy | None,
+        shape: Shape,
+        share: float,
+        *,
+        now: float,
+        bounds: Bounds | None = None,
+        repair: Repair | None = None,
+    ) -> None:
         policy = self.policy = given or Policy()
+        self.is_guarded = given is not None
+        self.session = ReferenceSession(bounds) if bounds is not None else None
+        self.limit = ReferenceLimit(policy.limit, now) if policy.limit is not None else None
+        self.repair = repair
+        self.left_behind = 0
         self.shape = shape
         self.share = share
         self.breaker = ReferenceBreaker(policy.breaker) if policy.breaker else None
@@ -167,6 +60,8 @@ class Reference:
             now: Seconds.
             leaves_after: How many items the consumer takes before it leaves; None for all.
         """
+        if self.session is not None:
+            self.session.enter(now)
         run = _Run(self, steps, now, leaves_after)
         if not run.is_answered_from_cache():
             run.go()
@@ -180,7 +75,8 @@ class _Run:
         self, tool: Reference, steps: list[Step], now: float, leaves_after: int | None
     ) -> None:
         self.policy, self.shape, self.breaker = tool.policy, tool.shape, tool.breaker
-        self.share = tool.share
+        self.tool, self.share = tool, tool.share
+        self.session, self.limit = tool.session, tool.limit
         self.steps, self.now, self.leaves_after = steps, now, leaves_after
         self.seen = Expected(now)
         self.holds_permit = False
@@ -188,6 +84,10 @@ class _Run:
         self.is_spent = False
         self.kept = tool.kept
         self.value: Any = None
+        self.refusal: tuple[Kind, str] | None = None
+        self.corrections, self.may_ask = 0, self.policy.feedback is not None
+        self.took: list[float] = []
+        self.first_item: float | None = None
 
     # --- The cache -------------------------------------------------------------------------
     def is_answered_from_cache(self) -> bool:
@@ -207,7 +107,7 @@ class _Run:
 
     def may_be_kept(self) -> bool:
         """Tell whether the answer is as good as can be."""
-        has_value = self.seen.sees[0] == "value"
+        has_value = self.seen.sees[0] == "value" and not self.corrections
         return self.policy.cache is not None and self.seen.outcome is Outcome.OK and has_value
 
     def _age(self) -> float:
@@ -233,20 +133,34 @@ class _Run:
     def elapsed(self) -> float:
         return self.now - self.seen.start
 
-    def _limit(self) -> tuple[float, str]:
-        """Return how long the tool may take now, and the name of what cuts it."""
-        if not self.shape.cuts:
-            return math.inf, ""
-        limit, name = self.policy.timeout or math.inf, "AttemptTimeoutError"
+    def _time_left(self) -> float:
+        """Return how long the call may still take."""
+        left = [math.inf]
         if self.policy.budget is not None:
-            left = max(self.policy.budget - self.elapsed, 0.0)
-            if left < limit:
-                limit, name = left, "BudgetExhaustedError"
-        return limit, name
+            left.append(self.policy.budget - self.elapsed)
+        if self.session is not None:
+            left.append(self.session.left(self.now))
+        return min(left)
+
+    def _limit(self, own: float | None = None) -> tuple[float, str]:
+        """Return how long the tool may take now, and the name of what cuts it.
+
+        Args:
+            own: Seconds that it may take by itself; default the policy's.
+        """
+        if not self.shape.cuts or not self.tool.is_guarded:
+            return math.inf, ""
+        limit = own if own is not None else self.policy.timeout or math.inf
+        left = max(self._time_left(), 0.0)
+        if left == limit < math.inf:
+            raise TieError
+        return (left, "BudgetExhaustedError") if left < limit else (limit, "AttemptTimeoutError")
 
     # --- One attempt -----------------------------------------------------------------------
     def _attempt(self, step: Step) -> Ended:
         """Run the tool's body; for a stream, up to its end or to the consumer's leaving."""
+        if self.policy.poll is not None:
+            return self._submit(step, self.policy.poll)
         what = step.what
         parts = (step.items if self.shape.streams else 0) + 1
         for part in range(parts):
@@ -254,16 +168,13 @@ class _Run:
             delivered = self.seen.items > 0
             cut = self._spend(step)
             if cut is not None:
-                return Ended(
-                    TIMED_OUT if cut == "AttemptTimeoutError" else OUT_OF_BUDGET,
-                    is_final=delivered,
-                    by=cut,
-                )
+                return replace(_cut(cut), is_final=delivered)
             if what.is_cancelled_from_outside:
                 return Ended(what)
             if is_end:
                 break
             self.seen.items += 1
+            self.first_item = self.first_item or self.now
             if self.seen.items == self.leaves_after:
                 return Ended(what, is_left=True)
         return self._judge(what, self.seen.items > 0)
@@ -277,7 +188,18 @@ class _Run:
             self.now += took
             return None
         self.now += limit + (step.stubborn if self.shape.is_async else 0.0)
+        self._leave_behind(keeps_slot=True)
         return name
+
+    def _leave_behind(self, *, keeps_slot: bool) -> None:
+        """Leave a thread behind, which can't be cut short, with its slot."""
+        if self.shape.is_async:
+            return
+        self.tool.left_behind += 1
+        if self.limit is not None and keeps_slot:
+            self.limit.held += 1
+        if self.tool.left_behind >= MOST_LEFT_BEHIND:
+            raise TieError  # the shim gives no more threads, which has a test of its own
 
     def _judge(self, what: Kind, is_final: bool) -> Ended:
         is_raised = isinstance(what.make(), BaseException)
@@ -285,8 +207,59 @@ class _Run:
             what = KINDS["good" if self.seen.items else "none"]
         validation = self.policy.validation
         if what.is_empty and validation is not None and validation.non_empty:
-            return Ended(EMPTY, by="InvalidResultError")
-        return Ended(what, is_final=is_final)
+            return Ended(EMPTY, by="InvalidResultError", is_raised=False)
+        return Ended(what, is_final=is_final, is_raised=is_raised)
+
+    # --- Submit and poll -------------------------------------------------------------------
+    def _submit(self, step: Step, poll: Poll) -> Ended:
+        cut = self._spend(step)
+        if cut is not None:
+            return _cut(cut)
+        if not step.checks:
+            ended = self._judge(step.what, False)
+            is_answer = ended.what.error_class is not None and not ended.what.is_partial
+            if ended.is_raised or (is_answer and ended.what is not EMPTY):
+                return ended
+        return self._poll(step, poll)
+
+    def _poll(self, step: Step, poll: Poll) -> Ended:
+        ends, interval, faults = self.now + poll.timeout, poll.interval, 0
+        hint: float | None = None
+        checks = list(step.checks)
+        while True:
+            left, name = self._limit(ends - self.now)
+            if left <= 0:
+                return _with_ticket(_cut(name))
+            self.now += min(left, interval if hint is None else hint)
+            if hint is None:
+                interval = min(interval * 1.5, poll.interval_max)
+            check = checks.pop(0) if checks else Check(step.kind)
+            found = self._check(check, step.what, ends)
+            what, hint = found.what, found.what.retry_after
+            is_pending = check.kind.startswith("pending") and not found.by
+            if is_pending:
+                faults = 0
+            elif not found.is_raised or not what.retryable or faults >= poll.faults:
+                return _with_ticket(found)
+            elif found.by and self._limit(ends - self.now)[0] <= 0:
+                return _with_ticket(_cut(self._limit(ends - self.now)[1]))
+            else:
+                faults += 1
+
+    def _check(self, check: Check, last: Kind, ends: float) -> Ended:
+        """Look once whether the job is done."""
+        left = self._limit(ends - self.now)[0]
+        own = self.policy.timeout or math.inf
+        limit = min(max(left, LAST_MOMENT), own)
+        if check.took == limit or (check.took > limit and left < LAST_MOMENT):
+            raise TieError
+        if check.took > limit:
+            self.now += limit
+            self._leave_behind(keeps_slot=False)
+            return Ended(TIMED_OUT, by="AttemptTimeoutError")
+        self.now += check.took
+        what = check.what
+        return Ended(what) if check.kind.startswith("pending") else self._judge(what, False)
 
     # --- The call --------------------------------------------------------------------------
     def go(self) -> None:
@@ -297,7 +270,7 @@ class _Run:
             ended = self.last = self._attempt(self.steps[min(number, len(self.steps) - 1)])
             if self._note_attempt(ended):
                 return
-            delay = None if ended.is_final or ended.what.ends_all else self._plan(ended.what)
+            delay = self._next_delay(ended)
             if delay is not None:
                 self.now += delay
                 self.seen.backoff += delay
@@ -310,23 +283,107 @@ class _Run:
         self._fail()
 
     def _may_begin(self) -> bool:
-        budget = self.policy.budget
+        return (
+            self._has_time()
+            and self._breaker_admits()
+            and self._limit_admits()
+            and self._session_admits()
+        )
+
+    def _refuse(self, action: tuple[str, str], error_class: ErrorClass, by: str) -> bool:
+        self.seen.actions[action] += 1
+        self.refusal = Kind(lambda: None, error_class), by
+        breaker = self.breaker
+        if breaker is not None and (breaker.config.scope == "attempt" or not self.seen.attempts):
+            self.holds_permit = False
+        return False
+
+    def _has_time(self) -> bool:
+        budget, session = self.policy.budget, self.session
+        if session is not None and session.left(self.now) <= 0:
+            return self._refuse(("budget", "exhausted"), L4, "SessionBudgetError")
         if budget is not None and self.elapsed >= budget:
-            self.seen.actions["budget", "exhausted"] += 1
-            return False
+            return self._refuse(("budget", "exhausted"), L4, "BudgetExhaustedError")
+        return True
+
+    def _breaker_admits(self) -> bool:
         if self.breaker is None or self.holds_permit:
             return True
         admitted = self.breaker.admits(self.now)
         if self.seen.breaker_state is None:
             self.seen.breaker_state = self.breaker.state
         if not admitted:
-            self.seen.actions["breaker", "rejected"] += 1
+            self._refuse(("breaker", "rejected"), self.breaker.opened_by, "CircuitOpenError")
         self.holds_permit = admitted
         return admitted
+
+    def _limit_admits(self) -> bool:
+        if self.limit is None:
+            return True
+        wait, begins = self.limit.wait(self.now, self._time_left())
+        if wait > 0:
+            self.seen.actions["limit", "queued"] += 1
+            self.now += wait
+            if not self._has_time():
+                return False
+        return begins or self._refuse(("limit", "rejected"), L3, "LimitExceededError")
+
+    def _session_admits(self) -> bool:
+        is_retry = bool(self.seen.attempts)
+        if self.session is not None:
+            if not self.session.admits(is_retry=is_retry):
+                return self._refuse(("budget", "exhausted"), L4, "SessionBudgetError")
+            self.session.take(is_retry=is_retry)
+        if self.limit is not None:
+            self.limit.begin(self.now)
+        return True
+
+    def _next_delay(self, ended: Ended) -> float | None:
+        """Return the wait before the next attempt, or None if there is none."""
+        what = ended.what
+        if ended.is_final or what.ends_all:
+            return None
+        if not self._switches(what) and self._may_correct(what):
+            repair = self.tool.repair or Repair("gives up")
+            self.seen.mistakes.append((str(what.error_class), len(self.seen.attempts)))
+            if self._is_corrected(repair):
+                self.corrections += 1
+                return 0.0
+            self.may_ask = False
+        return self._plan(what)
+
+    def _may_correct(self, what: Kind) -> bool:
+        feedback = self.policy.feedback
+        if feedback is None or not self.may_ask or self.corrections >= feedback.corrections:
+            return False
+        acts_twice = what.ambiguous and self.policy.effects == "unsafe"
+        if what.error_class not in feedback.on or acts_twice or self._time_left() <= 0:
+            return False
+        is_closed = self.breaker and not self.holds_permit and self.breaker.state == "open"
+        if is_closed and self.breaker and self.breaker.seconds_closed(self.now) > 0:
+            return False
+        return self._session_allows_retry(0.0)
+
+    def _is_corrected(self, repair: Repair) -> bool:
+        """Let somebody correct the request, which takes time."""
+        budget = self.policy.budget
+        left = math.inf if budget is None else budget - self.elapsed
+        if self.shape.is_async and repair.took == left:
+            raise TieError
+        is_cut = self.shape.is_async and repair.took > left
+        took = left if is_cut else repair.took
+        self.now += took
+        self.seen.backoff += took
+        return repair.how == "corrects" and not is_cut
+
+    def _session_allows_retry(self, wait: float) -> bool:
+        session = self.session
+        return session is None or (wait < session.left(self.now) and session.admits(is_retry=True))
 
     def _note_attempt(self, ended: Ended) -> bool:
         """Count an attempt; return whether the call has ended with it."""
         what, attempts = ended.what, self.seen.attempts
+        self.took.append(self.now - self.seen.starts[-1])
         if ended.is_left:
             attempts.append(("failure", "none"))
             self._give_back()
@@ -368,14 +425,21 @@ class _Run:
             return
         self.holds_permit = False
         if is_success or (what is not None and what.outcome is None):
-            self.breaker.settle(None if is_success else what, self.now, is_ours=is_ours)
+            self.breaker.settle(
+                None if is_success else what, self.now, self._seconds(), is_ours=is_ours
+            )
+
+    def _seconds(self) -> float:
+        """Return how long the last attempt took; of a stream, up to its first item."""
+        first = self.first_item
+        return self.took[-1] if first is None else first - self.seen.starts[-1]
 
     def _plan(self, what: Kind) -> float | None:
         """Return the wait before the next attempt, or None if there is none."""
         self.is_spent = False
         if self._switches(what):
             return None
-        retry, made = self.policy.retry, len(self.seen.attempts)
+        retry, made = self.policy.retry, len(self.seen.attempts) - self.corrections
         if retry is None:
             return None
         is_worth_it = what.retryable or (retry.semantic and what.error_class is L5)
@@ -395,6 +459,9 @@ class _Run:
             return None
         if not budgets:
             wait = min(wait, max(MAX_UNBOUNDED_WAIT, retry.wait_max))
+        if not self._session_allows_retry(wait):
+            self.seen.actions["budget", "exhausted"] += 1
+            return None
         if self.breaker and not self.holds_permit and self.breaker.seconds_closed(self.now) > wait:
             self.seen.actions["breaker", "rejected"] += 1
             return None
@@ -430,17 +497,19 @@ class _Run:
     def _fault(self) -> Kind:
         if self.last is not None:
             return self.last.what
-        # Nothing was tried: a rejection has the class of what opened the breaker.
-        return Kind(lambda: None, self.breaker.opened_by if self.breaker else L4)
+        assert self.refusal is not None
+        return self.refusal[0]
 
     def _fail(self) -> None:
         what, last = self._fault(), self.last
+        self.seen.is_open = what.ambiguous and self.policy.effects == "unsafe"
         if last is None:
-            self._end(Outcome.REJECTED, what.error_class, ("CircuitOpenError", None))
+            by = self.refusal[1] if self.refusal is not None else ""
+            self._end(Outcome.REJECTED, what.error_class, (by, None))
             return
         number = len(self.seen.attempts) - 1
         sees: tuple[str, Any] = (last.by, None) if last.by else ("error", number)
-        if not last.by and not isinstance(what.make(), BaseException):
+        if not last.by and not last.is_raised:
             sees = ("value", number)
         self._end(Outcome.ERROR, what.error_class, sees)
 
@@ -457,8 +526,21 @@ class _Run:
 
     def _settle_call(self, outcome: Outcome) -> None:
         assert self.breaker is not None
+        seconds = sum(self.took[:-1]) + (self._seconds() if self.took else 0.0)
         if outcome in (Outcome.OK, Outcome.PARTIAL):
-            self.breaker.settle(None, self.now)
+            self.breaker.settle(None, self.now, seconds)
         elif outcome in (Outcome.DEGRADED, Outcome.ERROR):
             is_ours = self.last is not None and self.last.by == "BudgetExhaustedError"
-            self.breaker.settle(self._fault(), self.now, is_ours=is_ours)
+            self.breaker.settle(self._fault(), self.now, seconds, is_ours=is_ours)
+
+
+def _cut(by: str) -> Ended:
+    """Return the end of an attempt that took too long."""
+    return Ended(TIMED_OUT if by == "AttemptTimeoutError" else OUT_OF_BUDGET, by=by)
+
+
+def _with_ticket(ended: Ended) -> Ended:
+    """Return the end of an attempt whose job is under way, so that nobody may submit it again."""
+    if not ended.is_raised or ended.what.error_class is None:
+        return ended
+    return replace(ended, what=replace(ended.what, retryable=False, ambiguous=True))

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 TICK: Final = 1 / 64
+BEGINNING: Final = 1000.0
 REAL_SECONDS: Final = 60.0
 """How long a thread really waits for another before the test fails."""
 
@@ -40,7 +41,7 @@ class World:
     """
 
     def __init__(self, share: float = 1.0) -> None:
-        self.now = 1000.0
+        self.now = BEGINNING
         self.share = share
         self._owner = threading.get_ident()
         self._changed = threading.Condition()
@@ -130,7 +131,7 @@ class World:
 
 
 def threading_of(world: World) -> Any:
-    """Return a stand-in for the module ``threading`` whose locks wait in virtual time."""
+    """Return a stand-in for the module ``threading`` whose waits take virtual time."""
 
     class Lock:
         def __init__(self) -> None:
@@ -145,7 +146,16 @@ def threading_of(world: World) -> Any:
             self._real.release()
             world.told()
 
-    return types.SimpleNamespace(**{**vars(threading), "Lock": Lock})
+    class Event(threading.Event):
+        """What only those set who end before the callers' thread waits, or never."""
+
+        def wait(self, timeout: float | None = None) -> bool:
+            if self.is_set() or timeout is None or not world.owns_this_thread():
+                return super().wait(timeout)
+            world.sleep(timeout)
+            return False
+
+    return types.SimpleNamespace(**{**vars(threading), "Lock": Lock, "Event": Event})
 
 
 class Loop(asyncio.SelectorEventLoop):
