@@ -22,6 +22,7 @@ from sys import exception
 from typing import Any, Final, NamedTuple
 
 from fuseboard import guard
+from fuseboard.calls.collecting import COLLECTOR
 from fuseboard.calls.driving import async_wait, await_limited, wait
 from fuseboard.calls.falling_back import ask, failed, serves
 from fuseboard.calls.guarded import GuardedRun
@@ -65,6 +66,7 @@ class _Dropped:
 
 def stream_sync(tool: Tool) -> Callable[..., Any]:
     """Return a generator function that passes on what the tool's target yields."""
+    COLLECTOR.watch()
 
     def streaming(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
         run = GuardedRun(tool, tool.policy or _NO_POLICY, args, kwargs, exception())
@@ -127,6 +129,7 @@ def relay(run: GuardedRun, stream: Any, item: Any) -> Generator[Any, Any, Any]:
     Returns:
         The generator's return value.
     """
+    COLLECTOR.watch()
     while True:
         run.delivered()
         step: Callable[[Any], Any] = stream.send
@@ -185,6 +188,9 @@ async def close_async(run: GuardedRun, stream: Any) -> None:
 
 
 def _close(run: GuardedRun, stream: Any) -> None:
+    if COLLECTOR.runs_here():
+        _close_collected(run, stream)
+        return
     entered = run.enter()
     try:
         stream.close()
@@ -193,6 +199,16 @@ def _close(run: GuardedRun, stream: Any) -> None:
         run.raised(error, is_last=True)
         raise
     leave(entered)
+    run.left()
+
+
+def _close_collected(run: GuardedRun, stream: Any) -> None:
+    """Close without making the call current: the collector runs in anybody's context."""
+    try:
+        stream.close()
+    except BaseException as error:
+        run.raised(error, is_last=True)
+        raise
     run.left()
 
 
