@@ -23,6 +23,7 @@ from fuseboard.conventions import OTHER_LABEL, Outcome
 from fuseboard.errors import ConfigurationError
 from fuseboard.forking import after_fork_in_child
 from fuseboard.policy.config import Policy
+from fuseboard.raising import KeptContext
 from fuseboard.record import Fault
 from fuseboard.runtime import RUNTIME
 from fuseboard.telemetry.duplicates import mark_current
@@ -188,14 +189,18 @@ class FrameworkCalls:
 
     def _settle(self, tool: Tool, invocation: Invocation, failure: Exception) -> Any:
         """Answer with a packet where that was asked for; else hand on what there is."""
-        is_value = isinstance(failure, JudgedEnd) and failure.error is None
-        if self.answers and self._answer is not None and not is_value:
+        error = failure.error if isinstance(failure, JudgedEnd) else failure
+        if error is None:
+            return failure.value if isinstance(failure, JudgedEnd) else None
+        if self.answers and self._answer is not None:
             packet = packet_for(tool, failure, (), invocation.arguments, None)
             if packet is not None:
                 return self._answer(invocation, packet)
-        if isinstance(failure, JudgedEnd):
-            return _hand_on(failure)
-        raise failure
+        try:
+            with KeptContext(error):
+                raise error
+        finally:
+            del error, failure  # else its traceback and this frame would hold each other
 
     def tool_of(self, invocation: Invocation) -> Tool:
         """Return the tool that a call is for, with the policy that guards it."""
@@ -316,13 +321,6 @@ def is_own_tool(*functions: object) -> bool:
         if tool.describe is None:
             tool.describe_calls(claim)
     return bool(own)
-
-
-def _hand_on(end: JudgedEnd) -> Any:
-    """Give the caller what the framework raised or returned."""
-    if end.error is not None:
-        raise end.error
-    return end.value
 
 
 def _reset(token: Token[Invocation | None]) -> None:

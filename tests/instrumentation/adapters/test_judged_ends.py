@@ -150,3 +150,22 @@ def test_what_stands_for_a_method_is_called_as_one(monkeypatch: pytest.MonkeyPat
 class Stood:
     def double(self, number: int) -> int:
         return 2 * number
+
+
+def test_an_exception_keeps_what_its_tool_was_handling(telemetry: RecordingTelemetry) -> None:
+    def proceed() -> Any:
+        try:
+            try:
+                raise OSError("why")
+            except OSError:
+                raise ValueError("words of the framework")  # noqa: B904 - not its cause
+        except ValueError as error:
+            raise JudgedEnd(Fault(BINDING, "invalid_arguments", "no city"), error=error) from error
+
+    caller = KeyError("what the caller is at")
+    try:
+        raise caller
+    except KeyError:
+        with pytest.raises(ValueError, match="words") as caught:
+            run(proceed, is_async=False)
+    assert str(caught.value.__context__) == "why"
