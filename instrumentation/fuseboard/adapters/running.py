@@ -156,7 +156,10 @@ class FrameworkCalls:
             failure = error
         finally:
             _reset(token)
-        return self._settle(runner.tool, invocation, failure)
+        try:
+            return self._settle(runner.tool, invocation, failure)
+        finally:
+            del failure  # else its traceback, which has this frame, and it would hold each other
 
     async def run_async(self, invocation: Invocation, proceed: Callable[[], Awaitable[Any]]) -> Any:
         """Do the same for an async tool, in the caller's task."""
@@ -174,7 +177,10 @@ class FrameworkCalls:
             failure = error
         finally:
             _reset(token)
-        return self._settle(runner.tool, invocation, failure)
+        try:
+            return self._settle(runner.tool, invocation, failure)
+        finally:
+            del failure  # else its traceback, which has this frame, and it would hold each other
 
     def in_form(self, invocation: Invocation, value: Any) -> Any:
         """Return what a tool of fuseboard's returned, a packet of its own in the framework's form.
@@ -200,7 +206,7 @@ class FrameworkCalls:
             with KeptContext(error):
                 raise error
         finally:
-            del error, failure  # else its traceback and this frame would hold each other
+            del error, failure  # as above
 
     def tool_of(self, invocation: Invocation) -> Tool:
         """Return the tool that a call is for, with the policy that guards it."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -169,3 +171,41 @@ def test_an_exception_keeps_what_its_tool_was_handling(telemetry: RecordingTelem
         with pytest.raises(ValueError, match="words") as caught:
             run(proceed, is_async=False)
     assert str(caught.value.__context__) == "why"
+
+
+@both
+def test_an_exception_that_was_passed_on_goes_when_its_caller_lets_go_of_it(
+    telemetry: RecordingTelemetry, is_async: bool
+) -> None:
+    def proceed() -> Any:
+        try:
+            raise _PauseError
+        except _PauseError as error:
+            raise JudgedEnd(Outcome.INTERRUPTED, error=error) from error
+
+    calls = FrameworkCalls("instrument_framework", lambda _, packet: words_of(packet))
+    calls.configure(None, "packet")
+
+    async def later() -> Any:
+        return proceed()
+
+    async def ask() -> weakref.ref[Any]:
+        invocation = Invocation("weather")
+        try:
+            await calls.run_async(invocation, later) if is_async else calls.run(invocation, proceed)
+        except _PauseError as error:
+            return weakref.ref(error)
+        raise AssertionError
+
+    gc.collect()
+    gc.disable()
+    try:
+        left = asyncio.run(ask())
+        telemetry.calls.clear()
+        assert left() is None
+    finally:
+        gc.enable()
+
+
+class _PauseError(Exception):
+    """What a framework raises to pause, say."""
