@@ -159,13 +159,14 @@ class Admission:
         attempts = call.attempts
         if config.slow_call_seconds is None or not attempts:
             return 0.0
-        if config.scope == "call":
-            return sum(attempt.duration for attempt in attempts)
         last = attempts[-1]
+        seconds = last.duration
         if call.stream_first_item_seconds is not None:
             # The rest is the consumer's time as well as the tool's.
-            return call.started + call.stream_first_item_seconds - last.started
-        return last.duration
+            seconds = call.started + call.stream_first_item_seconds - last.started
+        if config.scope == "call":
+            seconds += sum(attempt.duration for attempt in attempts[:-1])
+        return seconds
 
 
 def _is_counted(config: Breaker, fault: Fault) -> bool:

@@ -213,6 +213,31 @@ def test_streams_are_slow_by_their_first_item(telemetry: Any, clock: Any) -> Non
     assert reasons(telemetry) == [("closed", "open", "slow_call_ratio")]
 
 
+def test_whole_streams_are_slow_by_their_attempts_up_to_the_first_item(
+    telemetry: Any, clock: Any
+) -> None:
+    breaker = Breaker(minimum_throughput=2, slow_call_seconds=2, slow_call_ratio=0.5, scope="call")
+    seconds = iter([0.1] * 4 + [1.5] * 4)
+
+    @fuseboard.tool(policy=Policy(breaker=breaker, retry=Retry(wait_initial=0), effects="none"))
+    def numbers() -> Iterator[int]:
+        clock.move(next(seconds))
+        current = fuseboard.current_call()
+        if current and current.attempt == 1:
+            raise ConnectionResetError
+        yield 1
+        clock.move(3)
+        yield 2
+
+    for _ in range(2):
+        for _ in numbers():
+            clock.move(3)  # the consumer's own time
+    assert fuseboard.breaker("numbers").state is CLOSED
+    for _ in range(2):
+        assert list(numbers()) == [1, 2]
+    assert reasons(telemetry) == [("closed", "open", "slow_call_ratio")], "1.5 s twice are 3 s"
+
+
 def test_without_a_bound_nothing_is_slow(telemetry: Any, clock: Any) -> None:
     tool = Timed(clock, Policy(breaker=Breaker(minimum_throughput=2)))
     for _ in range(10):
