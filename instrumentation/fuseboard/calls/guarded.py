@@ -12,14 +12,13 @@ A driver (:mod:`fuseboard.calls.driving`, :mod:`fuseboard.calls.streams`) goes r
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from fuseboard import guard
 from fuseboard.calls.binding import spread
 from fuseboard.calls.current import key_in, key_of
 from fuseboard.calls.gate import Gate, Refusal
-from fuseboard.calls.judging import action_of, answer_to, cut_by, judge_raised, layer_of
+from fuseboard.calls.judging import action_of, answer_to, cut_by, judge_raised, layer_of, under_way
 from fuseboard.calls.recording import (
     Entered,
     close_call,
@@ -228,9 +227,7 @@ class GuardedRun:
             self._end(judged, now=now)
             return True
         if self.has_ticket:
-            # The job is under way: to submit it again would be its effect twice.
-            verdict = replace(judged.verdict, retryable=False, ambiguous=True)
-            judged = replace(judged, verdict=verdict)
+            judged = under_way(error, judged)
         self._take_fault(judged, now)
         # What is no Exception (SystemExit, say) means more than this call: it passes at once.
         if is_last or not issubclass(type(error), Exception):

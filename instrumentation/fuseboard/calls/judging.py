@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
 from typing import Any, Final
 
 from fuseboard.calls.binding import fits
@@ -24,6 +26,7 @@ _LAYERS: Final[Mapping[str, tuple[Layer, tuple[str, str]]]] = {
     "broken_contract": (Layer.VALIDATION, ("validation", "failed")),
     "partial_failures": (Layer.VALIDATION, ("validation", "partial")),
 }
+_MARK: Final = "_fuseboard_is_under_way"
 _FED_BACK: Final = frozenset({ErrorClass.L1_INPUT, ErrorClass.L5_SEMANTIC})
 
 
@@ -84,6 +87,27 @@ def judge_raised(
     if type(error) is TypeError and not fits(tool.signature, args, kwargs):
         return Fault(BINDING, "TypeError", message_of(error))
     return judge_exception(error, RUNTIME.clock.time_ns() / 1e9, ambient)
+
+
+def under_way(error: BaseException, fault: Fault) -> Fault:
+    """Return the fault of a call whose job goes on; to submit it again would be its effect twice.
+
+    Args:
+        error: The exception, which is marked for whoever judges it outside of the call.
+        fault: What it says by itself.
+    """
+    with suppress(Exception):  # a class may refuse
+        BaseException.__setattr__(error, _MARK, True)
+    return _open(fault)
+
+
+def as_marked(error: BaseException, fault: Fault) -> Fault:
+    """Return the fault of an exception, with what :func:`under_way` knew of it."""
+    return _open(fault) if getattr(error, _MARK, False) else fault
+
+
+def _open(fault: Fault) -> Fault:
+    return replace(fault, verdict=replace(fault.verdict, retryable=False, ambiguous=True))
 
 
 def cut_by(outcome: Outcome, error: BaseException) -> str | None:

@@ -14,7 +14,7 @@ from typing import Any, Final, Literal, NamedTuple, TypedDict, TypeGuard
 
 from fuseboard import guard
 from fuseboard.calls.binding import misfits
-from fuseboard.calls.judging import judge_raised
+from fuseboard.calls.judging import as_marked, judge_raised
 from fuseboard.calls.registration import Tool
 from fuseboard.classification import BINDING, judge_exception
 from fuseboard.classification.problems import in_words, notes_of
@@ -278,7 +278,10 @@ def packet_for(
         judged = judge_raised(tool, error, args, kwargs, ambient)
         if isinstance(judged, Outcome):
             return None
-        may_repeat = tool.policy is not None and tool.policy.may_repeat
+        policy = tool.policy
+        if policy is not None and policy.poll is not None:
+            judged = as_marked(error, judged)
+        may_repeat = policy is not None and policy.may_repeat
         return packet_of(judged, explain(tool, judged, error, args, kwargs), may_repeat=may_repeat)
     except Exception as fault:
         guard.swallow("making an error packet", fault)

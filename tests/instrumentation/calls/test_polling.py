@@ -96,6 +96,34 @@ def test_waits_are_bounded_and_the_server_may_name_them(
 
 
 @BOTH
+def test_packet_of_a_job_that_is_under_way_asks_nobody_to_submit_it_again(
+    telemetry: Any, clock: Any, is_async: bool
+) -> None:
+    def packet_for(*, submits: bool, **policy: Any) -> Any:
+        def submit() -> str:
+            if not submits:
+                raise ConnectionRefusedError
+            return "ticket"
+
+        async def submit_later() -> str:
+            return submit()
+
+        job = Job(ConnectionRefusedError())
+        settings = Policy(poll=Poll(job.check, faults=0), **policy)
+        tool: Any = fuseboard.wrap(
+            submit_later if is_async else submit, policy=settings, on_error="packet"
+        )
+        return asyncio.run(tool()) if is_async else tool()
+
+    assert packet_for(submits=False)["recoverable"], "nothing was sent"
+    packet = packet_for(submits=True)
+    assert packet["error_code"] == "temporarily_unavailable"
+    assert not packet["recoverable"]
+    assert "took effect" in packet["suggestion"]
+    assert packet_for(submits=True, effects="idempotent")["recoverable"]
+
+
+@BOTH
 def test_time_runs_out_and_the_job_is_not_submitted_again(
     telemetry: Any, clock: Any, is_async: bool
 ) -> None:
