@@ -184,13 +184,31 @@ def _named(owner: str, tools: object) -> dict[str, Callable[..., Any]]:
     if isinstance(tools, Mapping):
         named = dict(tools)
     elif isinstance(tools, Iterable) and not isinstance(tools, str | bytes):
-        named = {_name_of(function): function for function in tools}
+        named = _by_names_of_their_own(owner, tools)
     else:
         raise ConfigurationError(f"{owner}(tools={tools!r}): must be functions, or a mapping")
     for name, function in named.items():
         if not isinstance(name, str) or not name or not callable(function):
             raise ConfigurationError(f"{owner}(tools=…): {name!r}: {function!r} is no tool")
     return named
+
+
+def _by_names_of_their_own(
+    owner: str, functions: Iterable[Callable[..., Any]]
+) -> dict[str, Callable[..., Any]]:
+    named: dict[str, Callable[..., Any]] = {}
+    for function in functions:
+        name = _name_of(function)
+        problem = "a second tool of the same name" if name in named else "without a name"
+        if name in named or (callable(function) and name in _NAMELESS):
+            raise ConfigurationError(
+                f"{owner}(tools=…): {function!r} is {problem}; give a mapping of names to functions"
+            )
+        named[name] = function
+    return named
+
+
+_NAMELESS: Final = ("", "<lambda>")
 
 
 def _name_of(function: object) -> str:

@@ -430,3 +430,16 @@ def is_error(kind: str, reply: dict[str, Any], in_words: bool = True) -> bool:
 def verdict_of(call: CallRecord) -> Any:
     assert call.fault is not None
     return call.fault.verdict
+
+
+@pytest.mark.parametrize("make", [OpenAITools, AnthropicTools])
+def test_functions_that_names_do_not_tell_apart_are_refused(make: Any) -> None:
+    def namesake(city: str) -> str:
+        return city
+
+    namesake.__name__ = weather.__name__
+    with pytest.raises(ConfigurationError, match=r"same name; give a mapping of names"):
+        make([weather, namesake])
+    with pytest.raises(ConfigurationError, match=r"without a name; give a mapping of names"):
+        make([lambda city: city])
+    make({"weather": weather, "other": namesake, "third": lambda city: city})
