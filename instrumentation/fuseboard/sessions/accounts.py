@@ -130,10 +130,10 @@ class RepeatCounter:
             self._counts[kind] = count
         if count == limit + 1:
             logger.warning(
-                "tool %r was called more than %d times with the same arguments (%s) in session "
+                "tool %r was called more than %s with the same arguments (%s) in session "
                 "%r: the agent may be in a loop",
                 call.tool.name,
-                limit,
+                "once" if limit == 1 else f"{limit} times",
                 args_hash,
                 call.session,
             )

@@ -167,8 +167,16 @@ def test_slow_results_leave_the_window(telemetry: Any, clock: Any) -> None:
     assert fuseboard.breaker("timed").state is CLOSED
 
 
-def test_whole_calls_are_slow_by_the_time_of_their_attempts(telemetry: Any, clock: Any) -> None:
-    breaker = Breaker(minimum_throughput=2, slow_call_seconds=2, slow_call_ratio=0.5, scope="call")
+def test_whole_calls_are_slow_by_the_time_of_their_attempts(
+    telemetry: Any, clock: Any, full_wait: None
+) -> None:
+    breaker = Breaker(
+        minimum_throughput=2,
+        slow_call_seconds=2,
+        slow_call_ratio=0.5,
+        scope="call",
+        sampling_duration=600,
+    )
     policy = Policy(breaker=breaker, retry=Retry(wait_initial=60, wait_max=60, budget=None),
                     effects="none")  # fmt: skip
     seconds = iter((0.5, 0.5, 1.5, 1.5))

@@ -71,7 +71,7 @@ class Policy:
     limit: Limit | None = None
     timeout: float | None = None
     budget: float | None = None
-    fallback: tuple[Fallback, ...] | Fallback | Callable[..., Any] = ()
+    fallback: tuple[Fallback | Callable[..., Any], ...] | Fallback | Callable[..., Any] = ()
     switch_on: Collection[Literal["rate_limited", "empty"]] = ()
     cache: Cache | None = None
     validation: Validation | None = None
