@@ -236,13 +236,14 @@ class _Run:
             check = checks.pop(0) if checks else Check(step.kind)
             found = self._check(check, step.what, ends)
             what, hint = found.what, found.what.retry_after
-            is_pending = check.kind.startswith("pending") and not found.by
-            if is_pending:
+            is_late = found.by == "AttemptTimeoutError"
+            left, name = self._limit(ends - self.now)
+            if is_late and left <= 0:
+                return _with_ticket(_cut(name))
+            if check.kind.startswith("pending") and not is_late:
                 faults = 0
             elif not found.is_raised or not what.retryable or faults >= poll.faults:
                 return _with_ticket(found)
-            elif found.by and self._limit(ends - self.now)[0] <= 0:
-                return _with_ticket(_cut(self._limit(ends - self.now)[1]))
             else:
                 faults += 1
 
