@@ -18,7 +18,15 @@ from fuseboard import guard
 from fuseboard.calls.binding import spread
 from fuseboard.calls.current import key_in, key_of
 from fuseboard.calls.gate import Gate, Refusal
-from fuseboard.calls.judging import action_of, answer_to, cut_by, judge_raised, layer_of, under_way
+from fuseboard.calls.judging import (
+    action_of,
+    answer_to,
+    cut_by,
+    judge_raised,
+    layer_of,
+    under_way,
+    unsent,
+)
 from fuseboard.calls.recording import (
     Entered,
     close_call,
@@ -438,8 +446,7 @@ class GuardedRun:
         self._note(refusal.layer, refusal.action)
         if self.call.attempts:
             return  # what the tool itself said is worth more than that we stop here
-        judged = judge_raised(self.tool, refusal.error, (), {}, None)
-        self._fault = judged if isinstance(judged, Fault) else None
+        self._fault = unsent(judge_raised(self.tool, refusal.error, (), {}, None))
         self._error = refusal.error
 
     def inspect(self, value: Any) -> ResultFinding | None:

@@ -106,6 +106,13 @@ def as_marked(error: BaseException, fault: Fault) -> Fault:
     return _open(fault) if getattr(error, _MARK, False) else fault
 
 
+def unsent(judged: Fault | Outcome) -> Fault | None:
+    """Return the fault of a call that was refused before its first attempt: it did nothing."""
+    if isinstance(judged, Outcome):
+        return None
+    return replace(judged, verdict=replace(judged.verdict, ambiguous=False))
+
+
 def _open(fault: Fault) -> Fault:
     return replace(fault, verdict=replace(fault.verdict, retryable=False, ambiguous=True))
 

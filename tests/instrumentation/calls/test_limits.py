@@ -492,3 +492,23 @@ def test_limits_are_kept_per_region_and_upstream(telemetry: Any) -> None:
     assert inside == 3
     with pytest.raises(LimitExceededError):
         nested("eu", "a", ("eu", "a"))
+
+
+def test_call_that_spends_its_budget_in_the_queue_has_done_nothing(telemetry: Any) -> None:
+    answer = threading.Event()
+    policy = Policy(
+        limit=Limit(concurrency=1, wait=30),
+        timeout=0.05,
+        budget=0.2,
+        fallback=Fallback(lambda: "acts", effects="unsafe"),
+    )
+    work = fuseboard.wrap(lambda: answer.wait(30), name="work", policy=policy)
+    try:
+        with pytest.raises(fuseboard.AttemptTimeoutError):
+            work()  # it may have taken effect, and so nothing else may act
+        assert work() == "acts"
+    finally:
+        answer.set()
+    call = telemetry.last
+    assert (call.outcome, len(call.attempts)) == (Outcome.DEGRADED, 0)
+    assert not call.fault.verdict.ambiguous
