@@ -172,7 +172,8 @@ def test_values_of_alerts_have_the_unit_of_their_rule(
     ("reason", "words"),
     [
         ("probe_succeeded", "probes succeeded"),
-        ("slow_call_ratio", "slow call ratio"),
+        ("slow_call_ratio", "too many slow calls"),
+        ("a_reason_of_tomorrow", "a reason of tomorrow"),
         (None, ""),
         (float("nan"), ""),
     ],

@@ -17,18 +17,29 @@ ROOT = Path(__file__).parents[2]
 SCRIPTS = [*sorted((ROOT / "scripts").glob("*.sh")), ROOT / ".ci" / "run"]
 
 
-def constraints() -> dict[str, str]:
-    lines = (ROOT / "constraints.txt").read_text().splitlines()
-    return dict(line.split("==") for line in lines if line and not line.startswith("#"))
+ADAPTERS = ROOT / "tests" / "adapters"
+ENVIRONMENTS = tomllib.loads((ADAPTERS / "environments.toml").read_text())
+FRAMEWORKS = {about["extra"] for about in ENVIRONMENTS.values() if "extra" in about}
+
+
+def constraints(path: Path = ROOT / "constraints.txt") -> dict[str, str]:
+    lines = path.read_text().splitlines()
+    pins = [line.split("==") for line in lines if line and not line.startswith("#")]
+    return {canonicalize_name(name): version for name, version in pins}
 
 
 def project() -> dict[str, object]:
     return tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]  # type: ignore[no-any-return]
 
 
+def extras() -> dict[str, list[str]]:
+    return project()["optional-dependencies"]  # type: ignore[return-value]
+
+
 def requirements() -> list[Requirement]:
-    about = project()
-    lists = [about["dependencies"], *about["optional-dependencies"].values()]  # type: ignore[attr-defined]
+    """Return what the environment of the project may hold: all but the frameworks."""
+    own = [lines for name, lines in extras().items() if name not in FRAMEWORKS]
+    lists = [project()["dependencies"], *own]
     return [Requirement(line) for one in lists for line in one]  # type: ignore[attr-defined]
 
 
@@ -50,9 +61,23 @@ def test_every_requirement_is_pinned_to_a_version_that_it_allows() -> None:
         assert requirement.specifier.contains(version), requirement
 
 
-def test_constraints_hold_versions_only() -> None:
-    for name, version in constraints().items():
-        assert name == canonicalize_name(name)
+@pytest.mark.parametrize("environment", ENVIRONMENTS)
+def test_every_framework_is_pinned_in_its_environment(environment: str) -> None:
+    pins = constraints(ADAPTERS / "pins" / f"{environment}.txt")
+    for line in extras().get(ENVIRONMENTS[environment].get("extra", ""), []):
+        requirement = Requirement(line)
+        version = pins[canonicalize_name(requirement.name)]
+        assert requirement.specifier.contains(version), requirement
+
+
+@pytest.mark.parametrize(
+    "path",
+    [ROOT / "constraints.txt", *sorted((ADAPTERS / "pins").glob("*.txt"))],
+    ids=lambda path: path.stem,
+)
+def test_constraints_hold_versions_only(path: Path) -> None:
+    for name, version in constraints(path).items():
+        assert re.fullmatch(r"[a-z0-9][a-z0-9._-]*", name)
         assert re.fullmatch(r"\d[\w.]*", version), name
 
 
