@@ -50,6 +50,8 @@ class Gate:
     """What one call has to pass before each of its attempts.
 
     Attributes:
+        begins_by: Seconds from the call's start from which the next attempt may not begin, or
+            None: the budget of the retries, for a retry.
         queued: What an attempt waits with that its limit does not admit at once.
         time_limit: Seconds that the attempt may take, or None.
     """
@@ -63,6 +65,7 @@ class Gate:
         "_repeat",
         "_scope",
         "_uses_threads",
+        "begins_by",
         "queued",
         "time_limit",
     )
@@ -104,6 +107,7 @@ class Gate:
             or deadline is not None
         )
         self._cut_by: Layer | Deadline | None = None
+        self.begins_by: float | None = None
         self.queued: Place | None = None
         self.time_limit: float | None = None
 
@@ -139,12 +143,13 @@ class Gate:
         return refusal
 
     def _for_time(self) -> Refusal | None:
-        name, budget = self._call.tool.name, self._policy.budget
+        name = self._call.tool.name
         error: FuseboardError | None = None
         if self._scope is not None:
             error = self._scope.refuse_for_time(name)
-        if error is None and budget is not None and self._elapsed() >= budget:
-            error = BudgetExhaustedError(name, budget)
+        for budget in (self._policy.budget, self.begins_by):
+            if error is None and budget is not None and self._elapsed() >= budget:
+                error = BudgetExhaustedError(name, budget)
         return None if error is None else Refusal(error, Layer.BUDGET, "exhausted")
 
     def _for_repeat(self) -> Refusal | None:
@@ -197,9 +202,9 @@ class Gate:
         return RUNTIME.clock.monotonic() - self._call.started
 
     def _time_left(self) -> float | None:
-        """Return the seconds that are left for the call, or None for no bound."""
-        budget, scope = self._policy.budget, self._scope
-        left = [] if budget is None else [budget - self._elapsed()]
+        """Return the seconds that the next attempt has left to begin in, or None for no bound."""
+        budgets, scope = (self._policy.budget, self.begins_by), self._scope
+        left = [budget - self._elapsed() for budget in budgets if budget is not None]
         if scope is not None and scope.deadline is not None:
             left.append(scope.deadline.left())
         return min(left, default=None)

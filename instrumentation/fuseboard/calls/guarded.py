@@ -493,6 +493,7 @@ class GuardedRun:
             return
         if self._may_ask and self._may_correct(self.policy.feedback, verdict):
             self.delay, self.wants_correction = 0.0, True
+            self._gate.begins_by = None
             return
         made = len(self.call.attempts)
         retried = made - self._corrections  # which come on top of the retries
@@ -508,6 +509,7 @@ class GuardedRun:
                 self._note("breaker", "rejected")
                 return
             self.delay, self._strategy = plan.seconds, plan.strategy
+            self._gate.begins_by = self.policy.retry.budget if self.policy.retry else None
             return
         self._is_retry_spent = plan is GiveUp.EXHAUSTED
         if plan is GiveUp.EXHAUSTED and (made < 2 or verdict.classifier_id in REFUSALS):

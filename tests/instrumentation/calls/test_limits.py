@@ -512,3 +512,26 @@ def test_call_that_spends_its_budget_in_the_queue_has_done_nothing(telemetry: An
     call = telemetry.last
     assert (call.outcome, len(call.attempts)) == (Outcome.DEGRADED, 0)
     assert not call.fault.verdict.ambiguous
+
+
+class TooMany(Exception):  # noqa: N818
+    status_code = 429
+
+
+@pytest.mark.parametrize(("budget", "attempts"), [(1, 1), (10, 2)])
+def test_no_retry_begins_after_the_budget_of_retries_by_queueing(
+    budget: float, attempts: int, telemetry: Any, clock: Any
+) -> None:
+    policy = Policy(
+        retry=Retry(attempts=2, wait_initial=0, wait_max=0, budget=budget),
+        limit=Limit(rate=0.25, burst=1, wait=5),
+        effects="none",
+    )
+
+    @fuseboard.tool(policy=policy)
+    def search() -> None:
+        raise TooMany
+
+    with pytest.raises(TooMany):
+        search()
+    assert len(telemetry.last.attempts) == attempts

@@ -86,6 +86,7 @@ class _Run:
         self.value: Any = None
         self.refusal: tuple[Kind, str] | None = None
         self.corrections, self.may_ask = 0, self.policy.feedback is not None
+        self.begins_by = math.inf
         self.took: list[float] = []
         self.first_item: float | None = None
 
@@ -215,6 +216,8 @@ class _Run:
         cut = self._spend(step)
         if cut is not None:
             return _cut(cut)
+        if step.what.is_cancelled_from_outside:
+            return Ended(step.what)
         if not step.checks:
             ended = self._judge(step.what, False)
             is_answer = ended.what.error_class is not None and not ended.what.is_partial
@@ -303,7 +306,7 @@ class _Run:
         budget, session = self.policy.budget, self.session
         if session is not None and session.left(self.now) <= 0:
             return self._refuse(("budget", "exhausted"), L4, "SessionBudgetError")
-        if budget is not None and self.elapsed >= budget:
+        if self.elapsed >= min(self.begins_by, math.inf if budget is None else budget):
             return self._refuse(("budget", "exhausted"), L4, "BudgetExhaustedError")
         return True
 
@@ -321,7 +324,9 @@ class _Run:
     def _limit_admits(self) -> bool:
         if self.limit is None:
             return True
-        wait, begins = self.limit.wait(self.now, self._time_left())
+        wait, begins = self.limit.wait(
+            self.now, min(self._time_left(), self.begins_by - self.elapsed)
+        )
         if wait > 0:
             self.seen.actions["limit", "queued"] += 1
             self.now += wait
@@ -349,6 +354,7 @@ class _Run:
             self.seen.mistakes.append((str(what.error_class), len(self.seen.attempts)))
             if self._is_corrected(repair):
                 self.corrections += 1
+                self.begins_by = math.inf
                 return 0.0
             self.may_ask = False
         return self._plan(what)
@@ -466,6 +472,7 @@ class _Run:
         if self.breaker and not self.holds_permit and self.breaker.seconds_closed(self.now) > wait:
             self.seen.actions["breaker", "rejected"] += 1
             return None
+        self.begins_by = math.inf if retry.budget is None else retry.budget
         return wait
 
     def _switches(self, what: Kind) -> bool:
