@@ -39,7 +39,8 @@ class Poll:
         check: Gets the ticket; returns the result, or a :class:`Pending`; raises if the job has
             failed. It may be async for an async tool.
         interval: Seconds until the first check; each further wait is half as long again.
-        interval_max: Bound of every wait, seconds; at least ``interval``.
+        interval_max: Bound of every wait that the job itself does not ask for, seconds; at least
+            ``interval``.
         timeout: Seconds from the ticket to the result.
         faults: Transient faults of ``check`` in a row that are tolerated; 0 to 100.
         on_pending: Told of each :class:`Pending`.
