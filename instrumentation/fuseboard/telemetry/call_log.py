@@ -91,7 +91,8 @@ def _sentence(call: CallRecord) -> tuple[str, tuple[object, ...]]:
 
 def _described(fault: Fault) -> str:
     kind = name(fault.error_type)
-    return f"{kind}: {redact(fault.message)}" if fault.message else kind
+    # One line a call: a server's message must not look like a record of its own.
+    return f"{kind}: {' '.join(redact(fault.message).split())}" if fault.message else kind
 
 
 def _values(call: CallRecord) -> tuple[object, ...]:

@@ -121,6 +121,7 @@ async def run(plan: Plan) -> None:
         endpoint=plan.collector,
         regions=REGIONS,
         metrics_port=plan.metrics_port,
+        log_calls="off",  # the faults are meant, and the terminal tells their story
     )
     scenario = plan.load_scenario()
     async with connected(plan) as network:

@@ -259,3 +259,17 @@ def test_structlog_renders_the_fields(start: Any) -> None:
     assert set(CALL_LOG_FIELDS) <= found.keys()
     assert (found["tool"], found["outcome"], found["level"]) == ("search", "error", "error")
     assert found["event"].startswith("tool call search: error")
+
+
+def test_a_call_is_one_line_whatever_the_server_says(start: Any, log: Listener) -> None:
+    start()
+
+    @fuseboard.tool
+    def fetch() -> None:
+        raise ConnectionResetError("reset\r\nERROR forged: everything is lost\u2028\x0bor so")
+
+    with pytest.raises(ConnectionResetError):
+        fetch()
+    (record,) = log.records
+    assert len(record.getMessage().splitlines()) == 1
+    assert "reset ERROR forged: everything is lost or so" in record.getMessage()
