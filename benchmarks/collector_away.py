@@ -66,12 +66,12 @@ def run(endpoint: str, calls: int, pause: float) -> dict[str, float]:
 
 def main() -> int:
     parser = measuring.arguments(__doc__.splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--calls", type=int, default=5000)
+    parser.add_argument("--rounds", type=int, default=21)
+    parser.add_argument("--calls", type=int, default=2000)
     parser.add_argument("--pause", type=float, default=0.0002, help="seconds between calls")
     args = parser.parse_args()
     if args.quick:
-        args.rounds, args.calls = 3, 2000
+        args.rounds, args.calls = 5, 1000
     with contextlib.ExitStack() as stack:
         endpoints = {
             "answering": stack.enter_context(measuring.sink_process()),
