@@ -116,7 +116,6 @@ class ToolInfo:
         type: ``function``, ``extension`` or ``datastore`` (OpenTelemetry GenAI).
         regions: Regions declared for this tool; empty means the process's own.
         upstream: The declared upstream, if it is fixed.
-        has_breaker: Whether a circuit breaker guards it.
         hash_of: Hashes the arguments of a call, given as ``(args, kwargs)``; never raises.
     """
 
@@ -124,7 +123,6 @@ class ToolInfo:
     type: str = "function"
     regions: tuple[str, ...] = ()
     upstream: str | None = None
-    has_breaker: bool = False
     hash_of: Callable[[tuple[Any, ...], dict[str, Any]], str | None] | None = field(
         default=None, compare=False, repr=False
     )

@@ -118,7 +118,6 @@ class Tool:
             type=type,
             regions=tuple(check_names(owner, "regions", regions)) or _just(self.region),
             upstream=fixed_upstream,
-            has_breaker=self.policy is not None and self.policy.breaker is not None,
             hash_of=self._hash if hash_arguments else None,
         )
         self.take(self.policy)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from typing import Any
 
 import pytest
+from tests.instrumentation.interrupted import Interrupted
 
 from fuseboard import Breaker, ErrorClass
 from fuseboard.conventions import BreakerState
@@ -246,21 +245,6 @@ def test_permit_of_another_breaker_says_nothing(clock: Any, reports: Reports) ->
     assert breaker.state is BreakerState.HALF_OPEN, "only its own probe closes it"
 
 
-class _Interrupted(deque[float]):
-    """Has the tool called, by a signal's handler or the garbage collector, while it is emptied."""
-
-    def __init__(self, then: Callable[[], None]) -> None:
-        super().__init__()
-        self.then: Callable[[], None] | None = then
-
-    def popleft(self) -> float:
-        found = super().popleft()
-        if self.then is not None:
-            then, self.then = self.then, None
-            then()
-        return found
-
-
 def test_successes_that_come_while_others_are_weighed_are_neither_lost_nor_fatal(
     clock: Any, reports: Reports
 ) -> None:
@@ -271,7 +255,7 @@ def test_successes_that_come_while_others_are_weighed_are_neither_lost_nor_fatal
         for _ in range(700):
             breaker.succeed_while_closed(permit, clock.monotonic())
 
-    breaker._successes = _Interrupted(call_tool)
+    breaker._successes = Interrupted(call_tool)
     for _ in range(600):
         breaker.succeed_while_closed(permit, clock.monotonic())
     fail(breaker, 1300)

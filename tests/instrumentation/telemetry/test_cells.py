@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections import deque
-from collections.abc import Callable
 from typing import Any
 
 from hypothesis import given, settings
@@ -12,6 +10,7 @@ from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.registry import Collector
+from tests.instrumentation.interrupted import Interrupted
 
 from fuseboard import conventions as c
 from fuseboard.conventions import ErrorClass
@@ -164,21 +163,6 @@ def test_no_success_is_lost_between_threads_and_scrapes() -> None:
     assert sum(v for k, v in found.items() if k[0] == c.METRIC_CALL_DURATION + "_sum") == (
         8 * 5003 * 0.25
     )
-
-
-class Interrupted(deque[float]):
-    """Has a tool called, by a signal's handler or the garbage collector, while it is emptied."""
-
-    def __init__(self, then: Callable[[], None]) -> None:
-        super().__init__()
-        self.then: Callable[[], None] | None = then
-
-    def popleft(self) -> float:
-        found = super().popleft()
-        if self.then is not None:
-            then, self.then = self.then, None
-            then()
-        return found
 
 
 def test_successes_that_come_while_others_are_sorted_are_neither_lost_nor_fatal() -> None:
