@@ -36,6 +36,7 @@ def span_row(span: IncomingSpan, source: Source, received: int) -> Span:
         kind=SPAN_KINDS[kind] if kind else None,
         service=source.text(c.SERVICE_NAME),
         status=STATUS_CODES[status],
+        instrumentation=source.scope[:MAX_NAME] or None,
         attributes=remaining(span.attributes, contents_in(span.attributes), when.marks),
         received_at=received,
     )

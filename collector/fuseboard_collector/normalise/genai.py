@@ -10,8 +10,8 @@ from fuseboard_collector.normalise.frameworks import framework_of
 from fuseboard_collector.normalise.incoming import Attributes, IncomingSpan, Source
 from fuseboard_collector.normalise.sampling import weight
 from fuseboard_collector.normalise.times import period
-from fuseboard_collector.normalise.values import remaining, text
-from fuseboard_collector.store.rows import ToolCall
+from fuseboard_collector.normalise.values import MAX_NAME, clean, remaining, text
+from fuseboard_collector.store.rows import Sighting
 
 OLD_ENVIRONMENT = "deployment.environment"
 SESSION_NAMES = (c.GEN_AI_CONVERSATION_ID, "session.id")
@@ -36,8 +36,8 @@ def is_call(span: IncomingSpan) -> bool:
     )
 
 
-def call(span: IncomingSpan, source: Source, received: int) -> ToolCall:
-    """Return the row of a foreign call: one attempt, and our class for its fault.
+def sighting(span: IncomingSpan, source: Source, received: int) -> Sighting:
+    """Return what a foreign span says of a call, with our class for its fault.
 
     Args:
         span: A span for which :func:`is_call` holds.
@@ -52,15 +52,16 @@ def call(span: IncomingSpan, source: Source, received: int) -> ToolCall:
     marks = list(when.marks)
     if fault is not None and fault.status_is_guess:
         marks.append("http_status read from a message")
-    row = ToolCall(
+    row = Sighting(
         tool=tool,
         server=server,
+        name=clean(span.name)[:MAX_NAME] or "unnamed",
         start=when.start,
-        end=when.end,
         duration_seconds=when.duration_seconds,
-        attempt_seconds=when.duration_seconds,
+        dialect="genai",
         trace_id=span.trace_id,
         span_id=span.span_id,
+        parent_span_id=span.parent_span_id,
         received_at=received,
         region=own.region(attributes, source),
         environment=source.text(c.DEPLOYMENT_ENVIRONMENT) or source.text(OLD_ENVIRONMENT),
@@ -69,6 +70,7 @@ def call(span: IncomingSpan, source: Source, received: int) -> ToolCall:
         agent=text(attributes.get(c.GEN_AI_AGENT_NAME)),
         session=_first(attributes, SESSION_NAMES),
         framework=framework_of(source.scope),
+        instrumentation=source.scope[:MAX_NAME] or None,
         call_id=None if call_id == NO_CALL_ID else call_id,
         weight=weight(span.trace_state),
         attributes=remaining(attributes, _PROMOTED | contents_in(attributes), marks),
@@ -78,8 +80,8 @@ def call(span: IncomingSpan, source: Source, received: int) -> ToolCall:
     return row
 
 
-def _add_fault(row: ToolCall, fault: ForeignFault) -> None:
-    row.outcome = c.Outcome.ERROR.value
+def _add_fault(row: Sighting, fault: ForeignFault) -> None:
+    row.failed = True
     row.error_class = fault.verdict.error_class.value
     row.classifier_id = fault.verdict.classifier_id
     row.retryable = fault.verdict.retryable

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import Counter
 
 from fuseboard_collector.normalise import genai, own
+from fuseboard_collector.normalise.assembly import Trace, assemble
 from fuseboard_collector.normalise.context import span_row
 from fuseboard_collector.normalise.events import IncompleteEventError, add_event
 from fuseboard_collector.normalise.incoming import IncomingSpan, Logs, Source, Traces
-from fuseboard_collector.store.rows import Batch
+from fuseboard_collector.store.rows import Batch, Sighting
 
 
 def normalise_traces(traces: Traces, received: int) -> Batch:
@@ -22,7 +23,17 @@ def normalise_traces(traces: Traces, received: int) -> Batch:
     for source, spans in traces.groups:
         for span in spans:
             _add_span(span, source, received, batch)
+    _assemble_at_once(batch)
     return batch
+
+
+def _assemble_at_once(batch: Batch) -> None:
+    traces: dict[str, list[Sighting]] = {}
+    for sighting in batch.sightings:
+        traces.setdefault(sighting.trace_id, []).append(sighting)
+    for trace_id, sightings in traces.items():
+        batch.calls += assemble(Trace(trace_id, sightings)).calls
+    batch.sightings = []
 
 
 def _add_span(span: IncomingSpan, source: Source, received: int, batch: Batch) -> None:
@@ -31,7 +42,7 @@ def _add_span(span: IncomingSpan, source: Source, received: int, batch: Batch) -
     elif own.is_attempt(span) and span.parent_span_id is not None:
         batch.attempts.append(own.attempt(span, source, received))
     elif genai.is_call(span) and not own.is_duplicate(span):
-        batch.calls.append(genai.call(span, source, received))
+        batch.sightings.append(genai.sighting(span, source, received))
     else:
         batch.spans.append(span_row(span, source, received))
 

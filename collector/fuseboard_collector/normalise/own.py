@@ -110,6 +110,8 @@ def call(span: IncomingSpan, source: Source, received: int) -> ToolCall:
         service=source.text(c.SERVICE_NAME),
         instance=source.text(c.SERVICE_INSTANCE_ID),
         framework=source.scope or c.SCOPE_NAME,
+        instrumentation=c.SCOPE_NAME,
+        parent_span_id=span.parent_span_id,
         attempts=count(attributes.get(c.ATTEMPTS)) or 0,
         attributes=remaining(attributes, _PROMOTED, when.marks),
         **columns,

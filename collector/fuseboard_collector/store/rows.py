@@ -80,6 +80,8 @@ class ToolCall:
     upstream: str | None = None
     call_id: str | None = None
     weight: float = 1.0
+    parent_span_id: str | None = None
+    instrumentation: str | None = None
     attributes: str | None = None
     """JSON text of the span attributes that have no column of their own."""
 
@@ -207,6 +209,13 @@ class Span:
     kind: str | None = None
     service: str | None = None
     status: str | None = None
+    instrumentation: str | None = None
+    session: str | None = None
+    agent: str | None = None
+    operation: str | None = None
+    http_status: int | None = None
+    input_tokens: int | None = None
+    output_tokens: int | None = None
     attributes: str | None = None
     received_at: Instant | None = None
 
@@ -219,8 +228,66 @@ class Span:
         return bytes.fromhex(self.trace_id + self.span_id)
 
 
-Row: TypeAlias = ToolCall | Attempt | BreakerTransition | Heartbeat | Span
-ROW_TYPES: tuple[type[Row], ...] = (ToolCall, Attempt, BreakerTransition, Heartbeat, Span)
+@dataclass(slots=True)
+class Sighting:
+    """What one foreign span says of a call of a tool; assembly makes calls of them.
+
+    Attributes:
+        dialect: Name of the module of ``normalise/dialects`` that read it.
+        attempt_number: Number of the attempt, from 1, where the span itself says so.
+        evidence: How good ``error_type`` is: 0 there is none, 1 a generic word, 2 read out of a
+            text, 3 an attribute.
+    """
+
+    TABLE: ClassVar[str] = "sightings"
+
+    trace_id: str
+    span_id: str
+    name: str
+    start: Instant
+    duration_seconds: float
+    dialect: str
+    tool: str
+    parent_span_id: str | None = None
+    kind: str | None = None
+    instrumentation: str | None = None
+    server: str | None = None
+    call_id: str | None = None
+    args_hash: str | None = None
+    attempt_number: int | None = None
+    failed: bool = False
+    error_type: str | None = None
+    error_class: str | None = None
+    classifier_id: str | None = None
+    retryable: bool | None = None
+    origin: str | None = None
+    http_status: int | None = None
+    error_message: str | None = None
+    evidence: int = 0
+    service: str | None = None
+    instance: str | None = None
+    environment: str | None = None
+    region: str | None = None
+    session: str | None = None
+    agent: str | None = None
+    framework: str | None = None
+    weight: float = 1.0
+    attributes: str | None = None
+    received_at: Instant | None = None
+
+    def __post_init__(self) -> None:
+        if self.received_at is None:
+            self.received_at = micros(self.start) + round(self.duration_seconds * 1e6)
+
+    def key(self) -> bytes:
+        """Return what makes a second copy of this row a repeat."""
+        return bytes.fromhex(self.trace_id + self.span_id)
+
+
+Row: TypeAlias = ToolCall | Attempt | BreakerTransition | Heartbeat | Span | Sighting
+ROW_TYPES: tuple[type[Row], ...] = (
+    ToolCall, Attempt, BreakerTransition, Heartbeat, Span, Sighting,
+)  # fmt: skip
 
 
 def natural_key(*parts: object) -> bytes:
@@ -237,11 +304,13 @@ class Batch:
     transitions: list[BreakerTransition] = field(default_factory=list)
     heartbeats: list[Heartbeat] = field(default_factory=list)
     spans: list[Span] = field(default_factory=list)
+    sightings: list[Sighting] = field(default_factory=list)
 
     def lists(self) -> tuple[Sequence[Row], ...]:
         """Return the lists that have rows, each of one table."""
         every: tuple[Sequence[Row], ...] = (
             self.calls, self.attempts, self.transitions, self.heartbeats, self.spans,
+            self.sightings,
         )  # fmt: skip
         return tuple(rows for rows in every if rows)
 
@@ -253,7 +322,7 @@ _ARROW_TYPES: dict[object, pa.DataType] = {
     str: pa.string(), str | None: pa.string(),
     float: pa.float64(), float | None: pa.float64(),
     int: pa.int64(), int | None: pa.int64(),
-    bool | None: pa.bool_(),
+    bool: pa.bool_(), bool | None: pa.bool_(),
     Instant: pa.timestamp("us"), Instant | None: pa.timestamp("us"),
 }  # fmt: skip
 

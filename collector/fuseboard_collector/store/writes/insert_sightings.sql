@@ -1,0 +1,1 @@
+INSERT INTO sightings BY NAME SELECT * FROM incoming;
