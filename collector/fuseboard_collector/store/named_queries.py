@@ -1,7 +1,8 @@
 """Named SQL: one statement file each, with ``$name`` parameters that are always bound.
 
 A line ``-- include NAME`` stands for the text of ``fragments/NAME.sql``: what several queries
-must agree on is written once. Fragments include nothing themselves.
+must agree on is written once. Fragments include nothing themselves. Macros and parameters are
+put into an engine's own words by :mod:`~fuseboard_collector.store.dialects`.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from textwrap import indent
 import duckdb
 
 from fuseboard_collector.errors import QueryParameterError, UnknownQueryError
+from fuseboard_collector.store.dialects import DUCKDB, Dialect
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,63}\Z")
 _INCLUDE = re.compile(r"^(?P<indent> *)-- include (?P<name>\w+)$", re.MULTILINE)
@@ -88,8 +90,8 @@ def load(name: str, folder: str = "queries") -> NamedQuery:
     Raises:
         UnknownQueryError: If there is no such file; the message lists near names.
     """
-    source = files(__package__).joinpath(folder, f"{name}.sql")
-    if not _NAME.match(name) or not source.is_file():
+    file = files(__package__).joinpath(folder, f"{name}.sql")
+    if not _NAME.match(name) or not file.is_file():
         raise UnknownQueryError(_unknown(name, folder))
     parsed = duckdb.extract_statements(text(name, folder))
     return NamedQuery(
@@ -105,13 +107,18 @@ def load(name: str, folder: str = "queries") -> NamedQuery:
     )
 
 
-def text(name: str, folder: str = "queries") -> str:
-    """Return the SQL of a query with its fragments in place."""
+def text(name: str, folder: str = "queries", dialect: Dialect = DUCKDB) -> str:
+    """Return the SQL of a query with its fragments in place, in one engine's dialect."""
+    return dialect.render(source(name, folder))
+
+
+def source(name: str, folder: str = "queries") -> str:
+    """Return the SQL of a query with its fragments in place, macros and all."""
     home = files(__package__).joinpath(folder)
 
     def fragment(line: re.Match[str]) -> str:
-        source = home.joinpath("fragments", f"{line['name']}.sql")
-        return indent(source.read_text(encoding="utf-8").rstrip("\n"), line["indent"])
+        shared = home.joinpath("fragments", f"{line['name']}.sql")
+        return indent(shared.read_text(encoding="utf-8").rstrip("\n"), line["indent"])
 
     return _INCLUDE.sub(fragment, home.joinpath(f"{name}.sql").read_text(encoding="utf-8"))
 

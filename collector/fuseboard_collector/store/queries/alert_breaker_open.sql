@@ -21,7 +21,7 @@ beats AS (
         coalesce(service, $no_service::VARCHAR) AS job,
         instance,
         max(time) AS time,
-        arg_max_null(breakers, time) AS breakers
+        @newest(breakers, time) AS breakers
     FROM heartbeats
     WHERE time <= $until::TIMESTAMP
     GROUP BY ALL
@@ -39,12 +39,12 @@ listed AS (
     SELECT
         beats.job,
         beats.instance,
-        item ->> '$.breaker' AS breaker,
-        item ->> '$.tool' AS tool,
-        coalesce(item ->> '$.region', $no_region::VARCHAR) AS region,
+        @field(item, breaker) AS breaker,
+        @field(item, tool) AS tool,
+        coalesce(@field(item, region), $no_region::VARCHAR) AS region,
         beats.time,
-        item ->> '$.state' AS state
-    FROM beats, unnest(json_extract(beats.breakers, '$[*]')) AS items(item)
+        @field(item, state) AS state
+    FROM beats @each_item(beats.breakers, item)
 ),
 -- A breaker that the newest heartbeat does not list was closed when it was sent, even if the
 -- event that said so got lost; a heartbeat without a list says nothing.
@@ -65,7 +65,7 @@ known AS (
       )
 ),
 present AS (
-    SELECT job, instance, breaker, tool, region, arg_max(state, time) AS state
+    SELECT job, instance, breaker, tool, region, max_by(state, time) AS state
     FROM known
     GROUP BY ALL
 ),

@@ -12,6 +12,6 @@ FROM tool_calls
 WHERE "end" > $since::TIMESTAMP
   AND "end" <= $until::TIMESTAMP
   AND attempts >= 1
-  AND isfinite(weight)
+  AND @finite(weight)
 GROUP BY ALL
 ORDER BY ALL

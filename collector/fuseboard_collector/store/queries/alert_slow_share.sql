@@ -11,7 +11,7 @@ WITH counted AS (
     FROM tool_calls
     WHERE "end" > $since::TIMESTAMP
       AND "end" <= $until::TIMESTAMP
-      AND isfinite(weight)
-      AND isfinite(duration_seconds)
+      AND @finite(weight)
+      AND @finite(duration_seconds)
 )
 -- include alert_share_of_events

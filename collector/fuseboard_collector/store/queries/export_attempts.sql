@@ -3,7 +3,7 @@ SELECT
     region, result, error_class, error_type, http_status, cost
 FROM attempts
 WHERE ($since::TIMESTAMP IS NULL
-       OR "start" + to_microseconds(CAST(round(duration_seconds * 1e6) AS BIGINT)) > $since::TIMESTAMP)
+       OR @later("start", duration_seconds) > $since::TIMESTAMP)
   AND ($until::TIMESTAMP IS NULL
-       OR "start" + to_microseconds(CAST(round(duration_seconds * 1e6) AS BIGINT)) <= $until::TIMESTAMP)
+       OR @later("start", duration_seconds) <= $until::TIMESTAMP)
 ORDER BY "start", trace_id, call_span_id, number;

@@ -50,7 +50,7 @@ states AS (
     GROUP BY 1, 2
 ),
 turns AS (
-    SELECT *, lag(severity) OVER (PARTITION BY breaker ORDER BY moment) AS severity_before
+    SELECT *, lag(severity, 1, -1) OVER (PARTITION BY breaker ORDER BY moment) AS severity_before
     FROM states
 ),
 places AS (SELECT breaker, MIN(tool) AS tool, MIN(region) AS region FROM members GROUP BY breaker)
@@ -58,10 +58,10 @@ SELECT turns.breaker, places.tool, places.region,
        CASE severity WHEN 4 THEN 'isolated' WHEN 3 THEN 'open' WHEN 2 THEN 'half_open'
                      WHEN 1 THEN 'unknown' ELSE 'closed' END AS state,
        moment AS began,
-       COALESCE(lead(moment) OVER (PARTITION BY turns.breaker ORDER BY moment), $until::TIMESTAMP)
+       lead(moment, 1, $until::TIMESTAMP) OVER (PARTITION BY turns.breaker ORDER BY moment)
            AS ended
 FROM turns
 JOIN places ON places.breaker = turns.breaker
-WHERE severity_before IS DISTINCT FROM severity
+WHERE severity_before <> severity
 ORDER BY turns.breaker, began
 LIMIT 5000;

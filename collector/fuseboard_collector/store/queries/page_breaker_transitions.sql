@@ -4,8 +4,7 @@ SELECT time, breaker, tool, COALESCE(region, 'unknown') AS region, upstream, ser
        from_state, to_state, reason, failure_ratio, calls, failures, error_class, trace_id
 FROM breaker_transitions
 WHERE time > $since::TIMESTAMP AND time <= $until::TIMESTAMP
-  AND ($tools::VARCHAR[] IS NULL OR list_contains($tools::VARCHAR[], tool))
-  AND ($regions::VARCHAR[] IS NULL
-       OR list_contains($regions::VARCHAR[], COALESCE(region, 'unknown')))
+  AND @among($tools::VARCHAR[], tool)
+  AND @among($regions::VARCHAR[], COALESCE(region, 'unknown'))
 ORDER BY time DESC, breaker, received_at DESC
 LIMIT 1000;

@@ -4,12 +4,10 @@ WITH faults AS (
     SELECT *, COALESCE(error_class, 'unclassified') AS class_of_fault
     FROM tool_calls
     WHERE "end" > $since::TIMESTAMP AND "end" <= $until::TIMESTAMP
-      AND ($tools::VARCHAR[] IS NULL OR list_contains($tools::VARCHAR[], tool))
-      AND ($regions::VARCHAR[] IS NULL
-           OR list_contains($regions::VARCHAR[], COALESCE(region, 'unknown')))
+      AND @among($tools::VARCHAR[], tool)
+      AND @among($regions::VARCHAR[], COALESCE(region, 'unknown'))
       AND (error_class IS NOT NULL OR outcome IN ('error', 'rejected'))
-      AND ($classes::VARCHAR[] IS NULL
-           OR list_contains($classes::VARCHAR[], COALESCE(error_class, 'unclassified')))
+      AND @among($classes::VARCHAR[], COALESCE(error_class, 'unclassified'))
 )
 SELECT class_of_fault AS error_class, classifier_id, error_type, http_status,
        SUM(weight) AS faults, COUNT(DISTINCT tool) AS tools,

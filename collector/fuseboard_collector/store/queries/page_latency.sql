@@ -5,16 +5,15 @@ WITH calls AS (
     SELECT tool, duration_seconds, backoff_seconds, weight
     FROM tool_calls
     WHERE "end" > $since::TIMESTAMP AND "end" <= $until::TIMESTAMP
-      AND ($tools::VARCHAR[] IS NULL OR list_contains($tools::VARCHAR[], tool))
-      AND ($regions::VARCHAR[] IS NULL
-           OR list_contains($regions::VARCHAR[], COALESCE(region, 'unknown')))
-      AND ($classes::VARCHAR[] IS NULL OR list_contains($classes::VARCHAR[], error_class))
+      AND @among($tools::VARCHAR[], tool)
+      AND @among($regions::VARCHAR[], COALESCE(region, 'unknown'))
+      AND @among($classes::VARCHAR[], error_class)
 ),
 of_calls AS (
     SELECT tool, SUM(weight) AS calls,
-           quantile_disc(duration_seconds, 0.5) AS p50,
-           quantile_disc(duration_seconds, 0.95) AS p95,
-           quantile_disc(duration_seconds, 0.99) AS p99,
+           @quantile(duration_seconds, 0.5) AS p50,
+           @quantile(duration_seconds, 0.95) AS p95,
+           @quantile(duration_seconds, 0.99) AS p99,
            MAX(duration_seconds) AS slowest,
            SUM(weight * duration_seconds) / NULLIF(SUM(weight), 0) AS mean,
            SUM(weight * COALESCE(backoff_seconds, 0)) / NULLIF(SUM(weight), 0) AS mean_backoff
@@ -23,16 +22,15 @@ of_calls AS (
 ),
 of_attempts AS (
     SELECT tool, COUNT(*) AS attempts_made,
-           quantile_disc(duration_seconds, 0.5) AS attempt_p50,
-           quantile_disc(duration_seconds, 0.95) AS attempt_p95,
-           quantile_disc(duration_seconds, 0.99) AS attempt_p99
+           @quantile(duration_seconds, 0.5) AS attempt_p50,
+           @quantile(duration_seconds, 0.95) AS attempt_p95,
+           @quantile(duration_seconds, 0.99) AS attempt_p99
     FROM attempts
-    WHERE "start" + to_microseconds((duration_seconds * 1000000)::BIGINT) > $since::TIMESTAMP
-      AND "start" + to_microseconds((duration_seconds * 1000000)::BIGINT) <= $until::TIMESTAMP
-      AND ($tools::VARCHAR[] IS NULL OR list_contains($tools::VARCHAR[], tool))
-      AND ($regions::VARCHAR[] IS NULL
-           OR list_contains($regions::VARCHAR[], COALESCE(region, 'unknown')))
-      AND ($classes::VARCHAR[] IS NULL OR list_contains($classes::VARCHAR[], error_class))
+    WHERE @later("start", duration_seconds) > $since::TIMESTAMP
+      AND @later("start", duration_seconds) <= $until::TIMESTAMP
+      AND @among($tools::VARCHAR[], tool)
+      AND @among($regions::VARCHAR[], COALESCE(region, 'unknown'))
+      AND @among($classes::VARCHAR[], error_class)
     GROUP BY tool
 )
 SELECT of_calls.*, of_attempts.attempts_made, of_attempts.attempt_p50,

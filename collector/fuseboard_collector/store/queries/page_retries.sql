@@ -6,9 +6,8 @@ WITH calls AS (
            "start", weight, backoff_seconds
     FROM tool_calls
     WHERE "end" > $since::TIMESTAMP AND "end" <= $until::TIMESTAMP
-      AND ($tools::VARCHAR[] IS NULL OR list_contains($tools::VARCHAR[], tool))
-      AND ($regions::VARCHAR[] IS NULL
-           OR list_contains($regions::VARCHAR[], COALESCE(region, 'unknown')))
+      AND @among($tools::VARCHAR[], tool)
+      AND @among($regions::VARCHAR[], COALESCE(region, 'unknown'))
       AND attempts >= 1
 ),
 firsts AS (

@@ -5,8 +5,7 @@
 WITH calls AS (
     -- include page_calls_in_window
 )
-SELECT make_timestamp(((epoch_us("end") - 1) // $bucket_us::BIGINT) * $bucket_us::BIGINT)
-           AS bucket,
+SELECT @bucket("end", $bucket_us::BIGINT) AS bucket,
        -- include page_call_counts
 FROM calls
 GROUP BY 1

@@ -3,8 +3,7 @@
 WITH calls AS (
     -- include page_calls_in_window
 )
-SELECT make_timestamp(((epoch_us("end") - 1) // $bucket_us::BIGINT) * $bucket_us::BIGINT)
-           AS bucket,
+SELECT @bucket("end", $bucket_us::BIGINT) AS bucket,
        tool, COALESCE(region, 'unknown') AS region,
        SUM(weight) AS calls,
        COALESCE(SUM(weight) FILTER (WHERE outcome NOT IN ('cancelled', 'abandoned', 'interrupted')),
@@ -12,7 +11,7 @@ SELECT make_timestamp(((epoch_us("end") - 1) // $bucket_us::BIGINT) * $bucket_us
        COALESCE(SUM(weight) FILTER (WHERE is_error), 0) AS errors,
        COALESCE(SUM(weight) FILTER (WHERE attempts >= 1), 0) AS attempted,
        COALESCE(SUM(weight) FILTER (WHERE attempts >= 2), 0) AS retried,
-       quantile_disc(duration_seconds, 0.99) AS p99
+       @quantile(duration_seconds, 0.99) AS p99
 FROM calls
 GROUP BY 1, 2, 3
 ORDER BY 1, 2, 3

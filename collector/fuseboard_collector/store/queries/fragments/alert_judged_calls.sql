@@ -10,4 +10,4 @@ FROM tool_calls
 WHERE "end" > $since::TIMESTAMP
   AND "end" <= $until::TIMESTAMP
   AND outcome NOT IN ('cancelled', 'abandoned', 'interrupted')
-  AND isfinite(weight)
+  AND @finite(weight)

@@ -5,28 +5,27 @@ moves AS (
            failure_ratio, error_class
     FROM breaker_transitions
     WHERE time <= $until::TIMESTAMP
-      AND ($tools::VARCHAR[] IS NULL OR list_contains($tools::VARCHAR[], tool))
-      AND ($regions::VARCHAR[] IS NULL
-           OR list_contains($regions::VARCHAR[], COALESCE(region, 'unknown')))
+      AND @among($tools::VARCHAR[], tool)
+      AND @among($regions::VARCHAR[], COALESCE(region, 'unknown'))
 ),
 beats AS (
     SELECT instance, MIN(time) AS first_beat, MAX(time) AS last_beat,
-           arg_max_null(breakers, time) AS breakers
+           @newest(breakers, time) AS breakers
     FROM heartbeats
     WHERE time <= $until::TIMESTAMP
     GROUP BY instance
 ),
 -- The breakers that a process's newest heartbeat calls not closed.
 listed AS (
-    SELECT item ->> '$.breaker' AS breaker, item ->> '$.tool' AS tool,
-           COALESCE(item ->> '$.region', 'unknown') AS region, item ->> '$.upstream' AS upstream,
+    SELECT @field(item, breaker) AS breaker, @field(item, tool) AS tool,
+           COALESCE(@field(item, region), 'unknown') AS region, @field(item, upstream) AS upstream,
            beats.instance,
-           least(COALESCE(TRY_CAST(item ->> '$.since' AS TIMESTAMP), beats.last_beat),
+           least(COALESCE(@time_of(@field(item, since)), beats.last_beat),
                  beats.last_beat) AS time,
-           item ->> '$.state' AS state
-    FROM beats, unnest(json_extract(beats.breakers, '$[*]')) AS items(item)
-    WHERE item ->> '$.breaker' IS NOT NULL AND item ->> '$.tool' IS NOT NULL
-      AND item ->> '$.state' IN ('open', 'half_open', 'isolated')
+           @field(item, state) AS state
+    FROM beats @each_item(beats.breakers, item)
+    WHERE @field(item, breaker) IS NOT NULL AND @field(item, tool) IS NOT NULL
+      AND @field(item, state) IN ('open', 'half_open', 'isolated')
 ),
 -- With what heartbeats say of changes whose own report got lost: an opening that was never heard
 -- of, and a closing (the newest heartbeat lists breakers, and no longer this one).
@@ -37,8 +36,8 @@ changes AS (
            'closed' AS from_state, state AS to_state, NULL AS reason, NULL AS failure_ratio,
            NULL AS error_class
     FROM listed
-    WHERE ($tools::VARCHAR[] IS NULL OR list_contains($tools::VARCHAR[], tool))
-      AND ($regions::VARCHAR[] IS NULL OR list_contains($regions::VARCHAR[], region))
+    WHERE @among($tools::VARCHAR[], tool)
+      AND @among($regions::VARCHAR[], region)
       AND NOT EXISTS (
           SELECT 1 FROM moves
           WHERE moves.breaker = listed.breaker AND moves.instance = listed.instance
@@ -63,13 +62,12 @@ changes AS (
 -- Breakers that calls of the window passed; one that never changed is known from nothing else.
 -- The name is the one that the shim gives: tool/region/upstream without the absent parts.
 guarded AS (
-    SELECT concat_ws('/', tool, region, upstream) AS breaker, tool,
+    SELECT tool || COALESCE('/' || region, '') || COALESCE('/' || upstream, '') AS breaker, tool,
            COALESCE(region, 'unknown') AS region, upstream, COALESCE(instance, '') AS instance
     FROM tool_calls
     WHERE "end" > $since::TIMESTAMP AND "end" <= $until::TIMESTAMP AND breaker_state IS NOT NULL
-      AND ($tools::VARCHAR[] IS NULL OR list_contains($tools::VARCHAR[], tool))
-      AND ($regions::VARCHAR[] IS NULL
-           OR list_contains($regions::VARCHAR[], COALESCE(region, 'unknown')))
+      AND @among($tools::VARCHAR[], tool)
+      AND @among($regions::VARCHAR[], COALESCE(region, 'unknown'))
     GROUP BY ALL
 ),
 -- From the first sign of each process to 45 s (three heartbeats) after its last; one that never

@@ -1,0 +1,39 @@
+"""ClickHouse, from version 25.8 on."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fuseboard_collector.store.dialects.dialect import Dialect
+
+CLICKHOUSE: Final = Dialect(
+    name="ClickHouse",
+    macros={
+        # A list can't be null here; a null item stands for it.
+        "among": "(has({0}, NULL) OR has({0}, {1}))",
+        "bucket": "fromUnixTimestamp64Micro("
+        "intDiv(toUnixTimestamp64Micro({0}) - 1, {1}) * {1}, 'UTC')",
+        # quantileExact takes the next higher value.
+        "quantile": "arrayElementOrNull(arraySort(groupArray({0})), "
+        "greatest(1, toInt64(ceil({1} * count({0})))))",
+        "later": "addMicroseconds({0}, toInt64(round({1} * 1000000)))",
+        "finite": "isFinite({0})",
+        # Null values are passed over unless they are inside of something.
+        "newest": "argMax(tuple({0}), {1}).1",
+        "each_item": " ARRAY JOIN JSONExtractArrayRaw(coalesce({0}, '[]')) AS {1}",
+        "field": "JSONExtract({0}, '{1}', 'Nullable(String)')",
+        "time_of": "parseDateTime64BestEffortOrNull({0}, 6, 'UTC')",
+        "cut": "leftUTF8({0}, {1})",
+        "json": "{0}",
+        # The engine of such tables keeps the newest row alone.
+        "forget": "",
+    },
+    parameters={
+        "TIMESTAMP": "{{name}:Nullable(DateTime64(6, 'UTC'))}",
+        "VARCHAR": "{{name}:Nullable(String)}",
+        "VARCHAR[]": "{{name}:Array(Nullable(String))}",
+        "BIGINT": "{{name}:Nullable(Int64)}",
+        "DOUBLE": "{{name}:Nullable(Float64)}",
+        "BOOLEAN": "{{name}:Nullable(Bool)}",
+    },
+)

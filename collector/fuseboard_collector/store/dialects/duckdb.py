@@ -1,0 +1,38 @@
+"""DuckDB: queries are written in it but for the macros."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fuseboard_collector.store.dialects.dialect import Dialect
+
+DUCKDB: Final = Dialect(
+    name="DuckDB",
+    macros={
+        # Whether a list parameter that may be null (no restriction) has a value.
+        "among": "({0} IS NULL OR list_contains({0}, {1}))",
+        # Start of the bucket (start, start + width] of a time; the width in microseconds.
+        "bucket": "make_timestamp(((epoch_us({0}) - 1) // {1}) * {1})",
+        # The smallest value that at least this share of the values does not exceed.
+        "quantile": "quantile_disc({0}, {1})",
+        # A time and a number of seconds after it, to the microsecond.
+        "later": "{0} + to_microseconds(({1} * 1000000)::BIGINT)",
+        # Whether a number is neither infinite nor no number.
+        "finite": "isfinite({0})",
+        # The value of the newest row, also when it is null.
+        "newest": "arg_max_null({0}, {1})",
+        # Joined to a table: one row for each item of the JSON list in its column.
+        "each_item": ", unnest(json_extract({0}, '$[*]')) AS items({1})",
+        # A field of a JSON object as text; null if it is missing or null.
+        "field": "{0} ->> '$.{1}'",
+        # A time from text; null if the text is none.
+        "time_of": "TRY_CAST({0} AS TIMESTAMP)",
+        # The first characters of a text.
+        "cut": "left({0}, {1})",
+        # Text into a column of JSON.
+        "json": "{0}::JSON",
+        # Make room for the one row that a table keeps.
+        "forget": "DELETE FROM {0}",
+    },
+    parameters={},
+)
