@@ -15,13 +15,13 @@ from fuseboard.classification.chain import judge_exception
 from fuseboard.classification.http import judge_status
 from fuseboard.record import Fault, Verdict
 from fuseboard.telemetry.redaction import redact
-from fuseboard_collector.normalise.incoming import ERROR_STATUS, IncomingSpan
+from fuseboard_collector.normalise.dialects.dialect import Dialect, value_at
+from fuseboard_collector.normalise.incoming import ERROR_STATUS, IncomingSpan, Value
 from fuseboard_collector.normalise.values import clean, count, text
 
 EXCEPTION_EVENT = "exception"
 EXCEPTION_TYPE = "exception.type"
 EXCEPTION_MESSAGE = "exception.message"
-TOOL_STATUS = "gen_ai.tool.status"
 
 # Types that only say that something went wrong, or that wrap the one that says what.
 _GENERIC = frozenset({"_OTHER", "tool_error", "TOOL_ERROR"})
@@ -48,6 +48,8 @@ class ForeignFault:
 
     Attributes:
         status_is_guess: Whether the HTTP status was read out of a message.
+        evidence: How good the type is: 0 there is none, 1 a generic word, 2 read out of a text,
+            3 an attribute.
     """
 
     error_type: str | None
@@ -55,9 +57,10 @@ class ForeignFault:
     http_status: int | None
     status_is_guess: bool
     verdict: Verdict
+    evidence: int
 
 
-def fault_of(span: IncomingSpan) -> ForeignFault | None:
+def fault_of(span: IncomingSpan, dialect: Dialect) -> ForeignFault | None:
     """Return a span's fault; None if it ended well.
 
     OK and UNSET both mean success. Some emitters set ``error.type``, some only the status,
@@ -69,12 +72,14 @@ def fault_of(span: IncomingSpan) -> ForeignFault | None:
         span.status_code == ERROR_STATUS
         or attributes.get(c.ERROR_TYPE) not in (None, "")
         or exception is not None
-        or attributes.get(TOOL_STATUS) == "error"
+        or any(attributes.get(name) == value for name, value in dialect.failed)
     )
     if not failed:
         return None
     raised = text((exception or {}).get(EXCEPTION_TYPE))
-    raw = span.status_message or str((exception or {}).get(EXCEPTION_MESSAGE) or "")
+    raw = span.status_message or str(
+        (exception or {}).get(EXCEPTION_MESSAGE) or value_at(attributes, dialect.message) or ""
+    )
     message = clean(raw.split(_TRACEBACK, 1)[0].strip())[:4096]
     types = list(_types(text(attributes.get(c.ERROR_TYPE)), raised, message))
     status = count(attributes.get(c.HTTP_RESPONSE_STATUS_CODE), 999) or _status_code(types)
@@ -85,7 +90,16 @@ def fault_of(span: IncomingSpan) -> ForeignFault | None:
         http_status=status or guessed,
         status_is_guess=guessed is not None,
         verdict=_verdict(tuple(types), status or guessed, message),
+        evidence=_evidence(types, raised, attributes.get(c.ERROR_TYPE)),
     )
+
+
+def _evidence(types: list[str], *told: Value) -> int:
+    if not types:
+        return 0
+    if types[0] not in told:
+        return 2
+    return 1 if types[0] in _GENERIC or _last(types[0]) in _WRAPPERS else 3
 
 
 def _types(error_type: str | None, raised: str | None, message: str) -> Iterator[str]:

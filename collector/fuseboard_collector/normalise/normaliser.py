@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 
-from fuseboard_collector.normalise import genai, own
+from fuseboard_collector.normalise import own
 from fuseboard_collector.normalise.assembly import Trace, assemble
 from fuseboard_collector.normalise.context import span_row
+from fuseboard_collector.normalise.dialects.recognising import recognise
 from fuseboard_collector.normalise.events import IncompleteEventError, add_event
 from fuseboard_collector.normalise.incoming import IncomingSpan, Logs, Source, Traces
+from fuseboard_collector.normalise.origin import Origin, origin_of
+from fuseboard_collector.normalise.sightings import sighting
 from fuseboard_collector.store.rows import Batch, Sighting
 
 
@@ -21,30 +24,40 @@ def normalise_traces(traces: Traces, received: int) -> Batch:
     """
     batch = Batch()
     for source, spans in traces.groups:
+        origin = origin_of(source)
         for span in spans:
-            _add_span(span, source, received, batch)
+            _add_span(span, source, origin, received, batch)
     _assemble_at_once(batch)
     return batch
 
 
 def _assemble_at_once(batch: Batch) -> None:
     traces: dict[str, list[Sighting]] = {}
-    for sighting in batch.sightings:
-        traces.setdefault(sighting.trace_id, []).append(sighting)
+    for seen in batch.sightings:
+        traces.setdefault(seen.trace_id, []).append(seen)
     for trace_id, sightings in traces.items():
         batch.calls += assemble(Trace(trace_id, sightings)).calls
     batch.sightings = []
 
 
-def _add_span(span: IncomingSpan, source: Source, received: int, batch: Batch) -> None:
+def _add_span(
+    span: IncomingSpan, source: Source, origin: Origin, received: int, batch: Batch
+) -> None:
     if own.is_call(span):
         batch.calls.append(own.call(span, source, received))
     elif own.is_attempt(span) and span.parent_span_id is not None:
         batch.attempts.append(own.attempt(span, source, received))
-    elif genai.is_call(span) and not own.is_duplicate(span):
-        batch.sightings.append(genai.sighting(span, source, received))
+    elif (seen := _seen(span, origin, received)) is not None:
+        batch.sightings.append(seen)
     else:
-        batch.spans.append(span_row(span, source, received))
+        batch.spans.append(span_row(span, origin, received))
+
+
+def _seen(span: IncomingSpan, origin: Origin, received: int) -> Sighting | None:
+    dialect = recognise(span, origin.dialect)
+    if dialect is None or own.is_duplicate(span):
+        return None
+    return sighting(span, origin, dialect, received)
 
 
 def normalise_logs(logs: Logs, received: int) -> tuple[Batch, int, Counter[str]]:

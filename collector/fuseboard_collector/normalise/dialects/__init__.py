@@ -1,0 +1,1 @@
+"""One module per family of instrumentations: where their spans say what of a call."""
