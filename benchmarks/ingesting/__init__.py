@@ -1,0 +1,1 @@
+"""The parts of ``ingest.py``: what is sent, who sends it, and who receives it."""
