@@ -11,8 +11,8 @@ import pytest
 from starlette.testclient import TestClient
 
 from fuseboard import conventions as c
-from fuseboard_collector.normalise.faults import judge_name
 from fuseboard_collector.normalise.frameworks import framework_of
+from fuseboard_collector.normalise.judging import judge_name
 from fuseboard_collector.normalise.sampling import weight
 
 Rows = Callable[[str], list[dict[str, Any]]]

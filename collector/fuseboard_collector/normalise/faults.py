@@ -1,45 +1,46 @@
-"""What a foreign span says of a fault: type, message, HTTP status, and our class for it."""
+"""What a foreign span says of a fault: whether there is one, its type, words and status."""
 
 from __future__ import annotations
 
-import builtins
-import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from http import HTTPStatus
-from typing import Any
+from typing import Final
 
 from fuseboard import conventions as c
-from fuseboard.classification.chain import judge_exception
-from fuseboard.classification.http import judge_status
-from fuseboard.record import Fault, Verdict
+from fuseboard.classification.validation import BINDING
+from fuseboard.classification.verdicts import input_fault
+from fuseboard.record import Verdict
 from fuseboard.telemetry.redaction import redact
-from fuseboard_collector.normalise.dialects.dialect import Dialect, value_at
-from fuseboard_collector.normalise.incoming import ERROR_STATUS, IncomingSpan, Value
+from fuseboard_collector.normalise import wording
+from fuseboard_collector.normalise.dialects.dialect import Dialect, result_of, value_at
+from fuseboard_collector.normalise.incoming import ERROR_STATUS, Attributes, IncomingSpan, Value
+from fuseboard_collector.normalise.judging import judge_http, judge_name, judge_names
+from fuseboard_collector.normalise.results import Report, read_result
 from fuseboard_collector.normalise.values import clean, count, text
 
 EXCEPTION_EVENT = "exception"
 EXCEPTION_TYPE = "exception.type"
 EXCEPTION_MESSAGE = "exception.message"
+EXCEPTION_STACK = "exception.stacktrace"
+TOOL_STATUS = "gen_ai.tool.status"
+
+NO_EVIDENCE, GENERIC_WORD, READ_IN_TEXT, IN_ATTRIBUTE = range(4)
 
 # Types that only say that something went wrong, or that wrap the one that says what.
-_GENERIC = frozenset({"_OTHER", "tool_error", "TOOL_ERROR"})
-_WRAPPERS = frozenset({"Exception", "ToolRetryError", "ToolError", "UserError"})
-_TRACEBACK = "Traceback (most recent call last)"
-_NAME_IN_MESSAGE = re.compile(
-    r"\s*([A-Za-z_][\w.]*(?:Error|Exception|Timeout|Exceeded|Interrupt))\s*[:(]"
-)
-_STATUS_IN_MESSAGE = re.compile(r"\b([45]\d\d)\b")
-_PHRASES = {status.value: status.phrase for status in HTTPStatus}
-_HTTP_TYPE = re.compile(r"HTTP|Status|API", re.IGNORECASE)
-_TIMEOUT_NAME = re.compile(r"timed?[-_ ]?out", re.IGNORECASE)
-_CONNECTION_NAME = re.compile(r"Connect(ion)?(Error|Exception)\Z")
-_VALIDATION_NAME = re.compile(r"Validation(Error|Exception)\Z")
-_SCHEMA_ERROR = "pydantic_core._pydantic_core.ValidationError"
-# JSON-RPC: a request time-out of MCP, and the codes that blame the caller.
-_MCP_TIMEOUT = "-32001"
-_CALLER_CODES = frozenset({"-32600", "-32601", "-32602", "-32700", "-32002"})
+_GENERIC: Final = frozenset(
+    {
+        "_OTHER", "tool_error", "TOOL_ERROR", "Exception", "BaseException", "Error", "unknown",
+        "ToolRetryError", "ToolError", "ToolException", "UserError", "ModelRetry",
+    }
+)  # fmt: skip
+_MCP_ERRORS: Final = frozenset({"McpError", "MCPError", "-32001"})
+# What MCP's convention calls an error that was returned, not raised.
+_RETURNED: Final = "tool_error"
+_BLAMED: Final = {
+    wording.UNKNOWN_TOOL: input_fault("unknown_tool_matcher"),
+    wording.INVALID_ARGUMENTS: BINDING,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,24 +48,43 @@ class ForeignFault:
     """The fault of a failed span.
 
     Attributes:
+        evidence: How good ``error_type`` is: 0 there is none, 1 a generic word, 2 read out of a
+            text, 3 an attribute.
         status_is_guess: Whether the HTTP status was read out of a message.
-        evidence: How good the type is: 0 there is none, 1 a generic word, 2 read out of a text,
-            3 an attribute.
     """
 
     error_type: str | None
+    evidence: int
     message: str | None
     http_status: int | None
     status_is_guess: bool
     verdict: Verdict
-    evidence: int
 
 
-def fault_of(span: IncomingSpan, dialect: Dialect) -> ForeignFault | None:
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """All that a span says of its fault, before anything is made of it."""
+
+    error_type: str | None
+    raised: str | None
+    words: str
+    """The message as it came, bounded."""
+    causes: tuple[str, ...]
+    tool: str
+    status: int | None
+
+
+def fault_of(span: IncomingSpan, dialect: Dialect, tool: str = "") -> ForeignFault | None:
     """Return a span's fault; None if it ended well.
 
     OK and UNSET both mean success. Some emitters set ``error.type``, some only the status,
-    some only record an exception.
+    some only record an exception, some only flag the result. A result that merely has a field
+    ``error``, which nobody flagged, is no failure.
+
+    Args:
+        span: A span that tells of a call.
+        dialect: Whose words it uses.
+        tool: The tool's name.
     """
     attributes = span.attributes
     exception = next((e.attributes for e in span.events if e.name == EXCEPTION_EVENT), None)
@@ -74,101 +94,148 @@ def fault_of(span: IncomingSpan, dialect: Dialect) -> ForeignFault | None:
         or exception is not None
         or any(attributes.get(name) == value for name, value in dialect.failed)
     )
-    if not failed:
+    report = read_result(result_of(span, dialect))
+    if not failed and (report is None or not report.is_flagged):
         return None
-    raised = text((exception or {}).get(EXCEPTION_TYPE))
-    raw = span.status_message or str(
-        (exception or {}).get(EXCEPTION_MESSAGE) or value_at(attributes, dialect.message) or ""
+    return _conclude(_gather(span, dialect, exception or {}, report, tool))
+
+
+def _gather(
+    span: IncomingSpan, dialect: Dialect, exception: Attributes, report: Report | None, tool: str
+) -> _Said:
+    attributes = span.attributes
+    raised = text(exception.get(EXCEPTION_TYPE))
+    told = (
+        span.status_message,
+        exception.get(EXCEPTION_MESSAGE),
+        value_at(attributes, dialect.message),
+        report.text if report is not None else None,
     )
-    message = clean(raw.split(_TRACEBACK, 1)[0].strip())[:4096]
-    types = list(_types(text(attributes.get(c.ERROR_TYPE)), raised, message))
-    status = count(attributes.get(c.HTTP_RESPONSE_STATUS_CODE), 999) or _status_code(types)
-    guessed = _status_from(message, types) if status is None else None
+    error_type = _told_type(attributes, dialect, raised, report)
+    return _Said(
+        error_type,
+        raised,
+        _best_words(told, (error_type, raised)),
+        # A stack only helps where the type is a wrapper; without it fewer faults are different.
+        _causes(exception.get(EXCEPTION_STACK)) if _is_generic(raised) else (),
+        tool,
+        count(attributes.get(c.HTTP_RESPONSE_STATUS_CODE), 999),
+    )
+
+
+def _told_type(
+    attributes: Attributes, dialect: Dialect, raised: str | None, report: Report | None
+) -> str | None:
+    told = text(attributes.get(c.ERROR_TYPE)) or text(value_at(attributes, dialect.error_type))
+    if told is None and report is not None:
+        told = report.error_type
+    return (
+        _RETURNED if told is None and raised is None and _is_returned(attributes, report) else told
+    )
+
+
+def _is_returned(attributes: Attributes, report: Report | None) -> bool:
+    """Return whether the tool answered with an error, as opposed to raising one."""
+    return attributes.get(TOOL_STATUS) == "error" or (report is not None and report.is_flagged)
+
+
+def _causes(stack: Value) -> tuple[str, ...]:
+    return tuple(wording.causes_in(stack)) if isinstance(stack, str) else ()
+
+
+def _best_words(told: tuple[Value, ...], names: tuple[str | None, ...]) -> str:
+    """Return the first message that says more than the name of the fault."""
+    fallback = ""
+    for words in told:
+        if not isinstance(words, str) or not words.strip():
+            continue
+        # Both ends: a stack at the end of a message names what was raised.
+        bounded = words if len(words) <= 16_384 else words[:8192] + "\n" + words[-8191:]
+        if bounded.strip().rstrip(":").strip() not in names:
+            return bounded
+        fallback = fallback or bounded
+    return fallback
+
+
+@lru_cache(maxsize=512)
+def _conclude(said: _Said) -> ForeignFault:
+    words = clean(wording.plain_words(said.words))
+    names = tuple(_names(said))
+    status = said.status or _status_code(names)
+    guessed = wording.status_in(words, names) if status is None else None
+    blame = wording.blame_in(words, said.tool)
+    error_type, evidence = _type_and_evidence(said, names, words, blame)
     return ForeignFault(
-        error_type=types[0] if types else None,
-        message=redact(message)[: c.MAX_MESSAGE_LENGTH] if message else None,
+        error_type=error_type,
+        evidence=evidence,
+        message=redact(_without_name(words, names)) or None,
         http_status=status or guessed,
         status_is_guess=guessed is not None,
-        verdict=_verdict(tuple(types), status or guessed, message),
-        evidence=_evidence(types, raised, attributes.get(c.ERROR_TYPE)),
+        verdict=_verdict(said, names, status or guessed, words, blame),
     )
 
 
-def _evidence(types: list[str], *told: Value) -> int:
-    if not types:
-        return 0
-    if types[0] not in told:
-        return 2
-    return 1 if types[0] in _GENERIC or _last(types[0]) in _WRAPPERS else 3
-
-
-def _types(error_type: str | None, raised: str | None, message: str) -> Iterator[str]:
+def _names(said: _Said) -> Iterator[str]:
     """Yield the names that the fault goes by, the most telling first."""
-    told = [name for name in (error_type, raised) if name]
-    specific = [name for name in told if name not in _GENERIC and _last(name) not in _WRAPPERS]
-    yield from sorted(specific, key=lambda name: "." not in name)
-    named = _NAME_IN_MESSAGE.match(message)
-    if named and _last(named.group(1)) not in _WRAPPERS:
-        yield named.group(1)
-    yield from (name for name in told if name not in specific)
+    told = [name for name in (said.error_type, said.raised) if name]
+    if len(told) == 2 and _last(told[1]) == told[0]:
+        del told[0]
+    yield from (name for name in told if not _is_generic(name))
+    if not told or _is_generic(told[-1]):
+        found = (*said.causes, wording.name_in(said.words))
+        yield from (name for name in found if name and not _is_generic(name))
+        yield from (name for name in found if name and _is_generic(name))
+    yield from (name for name in told if _is_generic(name))
+
+
+def _type_and_evidence(
+    said: _Said, names: tuple[str, ...], words: str, blame: str | None
+) -> tuple[str | None, int]:
+    if any(_last(name) in _MCP_ERRORS for name in names) and _is_timeout(words):
+        return wording.TIMEOUT, IN_ATTRIBUTE
+    if names and not _is_generic(names[0]):
+        is_told = names[0] in (said.error_type, said.raised)
+        return names[0], IN_ATTRIBUTE if is_told else READ_IN_TEXT
+    if blame is not None:
+        return blame, READ_IN_TEXT
+    return (names[0], GENERIC_WORD) if names else (None, NO_EVIDENCE)
+
+
+def _verdict(
+    said: _Said, names: tuple[str, ...], status: int | None, words: str, blame: str | None
+) -> Verdict:
+    """Ask the shim's classifiers about whatever says most: the status, then names, then words."""
+    if status is not None and 400 <= status <= 599:
+        return judge_http(status, said.words)
+    specific = [name for name in names if not _is_generic(name)]
+    verdict = judge_names(specific)
+    if blame is not None:
+        return verdict if verdict.error_class is c.ErrorClass.L1_INPUT else _BLAMED[blame]
+    if not specific or _last(specific[0]) in _MCP_ERRORS:
+        reported = wording.system_fault_in(words)
+        if reported is not None:
+            return replace(judge_name(reported), classifier_id="message_matcher")
+    return verdict if specific else judge_names(names)
+
+
+def _is_generic(name: str | None) -> bool:
+    return name is None or _last(name) in _GENERIC
+
+
+def _is_timeout(words: str) -> bool:
+    return wording.system_fault_in(words) == "TimeoutError"
 
 
 def _last(name: str) -> str:
-    return name.rsplit(".", 1)[-1]
+    return name.rpartition(".")[2]
 
 
-def _status_code(types: list[str]) -> int | None:
+def _status_code(names: tuple[str, ...]) -> int | None:
     """Return a status that serves as ``error.type``, as HTTP instrumentations do."""
-    return next((int(t) for t in types if len(t) == 3 and t.isdecimal() and t[0] in "45"), None)
+    return next((int(n) for n in names if len(n) == 3 and n.isdecimal() and n[0] in "45"), None)
 
 
-def _status_from(message: str, types: list[str]) -> int | None:
-    """Read a status out of a message: of an HTTP error, or with its official phrase behind it."""
-    found = _STATUS_IN_MESSAGE.search(message)
-    if found is None:
-        return None
-    status = int(found.group(1))
-    if any(_HTTP_TYPE.search(_last(name)) for name in types):
-        return status
-    phrase = _PHRASES.get(status)
-    return status if phrase and message.startswith(phrase, found.end() + 1) else None
-
-
-def _verdict(types: tuple[str, ...], status: int | None, message: str) -> Verdict:
-    if status is not None and 400 <= status <= 599:
-        return judge_status(status)
-    is_timeout = _MCP_TIMEOUT in types and _TIMEOUT_NAME.search(message) is not None
-    verdict = judge_name("TimeoutError" if is_timeout else "")
-    for name in types:
-        if verdict.error_class is not c.ErrorClass.UNCLASSIFIED:
-            break
-        verdict = judge_name(name)
-    return verdict
-
-
-@lru_cache(maxsize=1024)
-def judge_name(name: str) -> Verdict:
-    """Return the shim's verdict on an exception of which only the class name is known.
-
-    A stand-in of the same qualified name is put to the shim's classifiers, so that both sides
-    keep one table.
-
-    Args:
-        name: Class name, qualified or bare, or an error code.
-    """
-    module, _, last = name.rpartition(".")
-    known = getattr(builtins, last, None)
-    base: type[BaseException] = Exception
-    if isinstance(known, type) and issubclass(known, Exception):
-        base = known
-    elif _TIMEOUT_NAME.search(last):
-        base = TimeoutError
-    elif _CONNECTION_NAME.search(last):
-        base = ConnectionError
-    elif _VALIDATION_NAME.search(last) or name in _CALLER_CODES:
-        module, _, last = _SCHEMA_ERROR.rpartition(".")
-    stand_in: Any = type(last or "Unknown", (base,), {"__module__": module or "builtins"})
-    judged = judge_exception(stand_in.__new__(stand_in), 0.0)
-    if isinstance(judged, Fault):
-        return judged.verdict
-    return Verdict(c.ErrorClass.UNCLASSIFIED, "unmatched", False, ambiguous=True)
+def _without_name(words: str, names: tuple[str, ...]) -> str:
+    """Return a message without the type in front of it, which has a column of its own."""
+    head, _, rest = words.partition(":")
+    return rest.strip() if head in {*names, *map(_last, names)} else words

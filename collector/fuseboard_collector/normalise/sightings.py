@@ -46,7 +46,7 @@ def sighting(
     attributes = span.attributes
     when = period(span.start_ns, span.end_ns, received)
     hints = hints_of(attributes)
-    fault = fault_of(span, dialect)
+    fault = fault_of(span, dialect, tool or "")
     marks = when.marks
     if fault is not None and fault.status_is_guess:
         marks = (*marks, GUESSED_STATUS)

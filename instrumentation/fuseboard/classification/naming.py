@@ -11,6 +11,14 @@ from fuseboard.record import Verdict
 _FORKS = {"httpx.": "httpx2.", "httpcore.": "httpcore2."}
 
 
+_known: set[str] = set()
+
+
+def known_names() -> frozenset[str]:
+    """Return the qualified names in all tables: what may be known of a class by its name alone."""
+    return frozenset(_known)
+
+
 class Named:
     """Verdicts by class name; that of the nearest base decides.
 
@@ -30,6 +38,7 @@ class Named:
             for original, fork in _FORKS.items():
                 if name.startswith(original):
                     self._verdicts[fork + name.removeprefix(original)] = verdict
+        _known.update(self._verdicts)
         # Bounded, because classes may be made at run time without end.
         self.of: Callable[[type], Verdict | None] = lru_cache(maxsize=2048)(self._find)
 

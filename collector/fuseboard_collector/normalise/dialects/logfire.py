@@ -14,7 +14,7 @@ OPENAI_AGENTS = Dialect(
     call_id=(),
     arguments=(("input",),),
     result=(("output",),),
-    message=(("error", "message"),),
+    message=(("error",),),
     prefixes=("Function: ",),
 )
 MCP = Dialect(
