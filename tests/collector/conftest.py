@@ -27,6 +27,9 @@ from fuseboard import conventions as c
 from fuseboard_collector import api, receiver
 from fuseboard_collector.store import Store, named_queries, open_store
 
+# Modules that several test files share.
+sys.path.insert(0, str(Path(__file__).parent))
+
 PROTOBUF = {"content-type": "application/x-protobuf"}
 JSON = {"content-type": "application/json"}
 EVERYTHING = {"since": None, "until": None}
