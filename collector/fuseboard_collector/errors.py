@@ -41,3 +41,7 @@ class UnknownQueryError(StoreError):
 
 class QueryParameterError(StoreError):
     """A query was given too few, too many or wrong parameters."""
+
+
+class StoreAwayError(StoreBusyError):
+    """The database server does not answer; it is tried again."""
