@@ -28,7 +28,7 @@ from fuseboard_collector.errors import (
 from fuseboard_collector.receiver.body import read
 from fuseboard_collector.receiver.errors import TooLargeError
 from fuseboard_collector.remote import ARROW_STREAM, QUERY_PATH, RemoteReader
-from fuseboard_collector.store.store import Store
+from fuseboard_collector.store.surface import AnyStore
 
 __all__ = ["RemoteReader", "routes"]
 
@@ -60,7 +60,7 @@ class SpooledResponse(StreamingResponse):
 class ReadApi:
     """Answers from a store. Queries have threads of their own: slow ones don't hold up ingest."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: AnyStore) -> None:
         self._store = store
         self._threads = ThreadPoolExecutor(QUERY_THREADS, "fuseboard-query")
         self._waiting = 0
@@ -98,7 +98,7 @@ class ReadApi:
     def _spooled(self, name: str, parameters: Mapping[str, object]) -> Spool:
         """Return the whole answer as an Arrow IPC stream, at its beginning."""
         # Beside the data file, where there is room; without a name, so that a crash leaves none.
-        folder = str(self._store.path.parent)
+        folder = self._store.spool_folder
         spool: Spool = tempfile.SpooledTemporaryFile(SPOOL_IN_MEMORY, dir=folder)  # noqa: SIM115
         try:
             self._fill(spool, name, parameters)
@@ -143,7 +143,7 @@ class ReadApi:
         )
 
 
-def routes(store: Store) -> list[Route]:
+def routes(store: AnyStore) -> list[Route]:
     """Return the routes of the read API, ``/healthz`` and ``/readyz``.
 
     Args:

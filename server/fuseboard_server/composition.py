@@ -18,10 +18,10 @@ from fuseboard_server.settings import ServeSettings
 
 if TYPE_CHECKING:
     from fuseboard_alerts.evaluator import Evaluator
-    from fuseboard_collector.store import Store
+    from fuseboard_collector.store import AnyStore
 
 
-def build_evaluator(settings: ServeSettings, store: Store, here: Presence) -> Evaluator:
+def build_evaluator(settings: ServeSettings, store: AnyStore, here: Presence) -> Evaluator:
     """Return the alert evaluator of a store with its notifiers; it is not started."""
     from fuseboard_alerts.evaluator import Evaluator
     from fuseboard_alerts.notifiers import Webhook
@@ -34,7 +34,7 @@ def build_evaluator(settings: ServeSettings, store: Store, here: Presence) -> Ev
 
 def build_app(
     settings: ServeSettings,
-    store: Store,
+    store: AnyStore,
     here: Presence,
     collector_port: int,
     lifespan: Callable[[Any], Any],
@@ -46,7 +46,7 @@ def build_app(
     return PortDispatcher(dashboard, collector, collector_port, hosts)
 
 
-def build_collector(store: Store, here: Presence) -> Starlette:
+def build_collector(store: AnyStore, here: Presence) -> Starlette:
     """Return what answers on the OTLP port: receiver, read API and health."""
     from fuseboard_collector import api, receiver
 
@@ -61,7 +61,7 @@ def build_collector(store: Store, here: Presence) -> Starlette:
 
 
 def build_dashboard(
-    settings: ServeSettings, store: Store, here: Presence, lifespan: Callable[[Any], Any]
+    settings: ServeSettings, store: AnyStore, here: Presence, lifespan: Callable[[Any], Any]
 ) -> AsgiApp:
     """Return what answers on the dashboard's port: Streamlit's app and health."""
     import streamlit as st

@@ -22,7 +22,7 @@ from fuseboard_server.stopping import stop_signals
 
 if TYPE_CHECKING:
     from fuseboard_alerts.evaluator import Evaluator
-    from fuseboard_collector.store import Store
+    from fuseboard_collector.store import AnyStore
     from fuseboard_server.dispatch import AsgiApp
 
 SHUTDOWN_SECONDS = 5
@@ -50,7 +50,7 @@ def run(settings: ServeSettings) -> None:
 
 def _serve(
     settings: ServeSettings,
-    store: Store,
+    store: AnyStore,
     here: presence.Presence,
     sockets: list[socket.socket],
 ) -> None:
@@ -119,7 +119,7 @@ def _listening(settings: ServeSettings) -> Iterator[tuple[socket.socket, socket.
 
 
 @contextmanager
-def _opened_store(settings: ServeSettings) -> Iterator[Store]:
+def _opened_store(settings: ServeSettings) -> Iterator[AnyStore]:
     from fuseboard_collector.errors import StoreError
     from fuseboard_collector.store import open_store
 

@@ -20,7 +20,7 @@ from fuseboard_collector.receiver import otlp_json, otlp_protobuf
 from fuseboard_collector.receiver.answers import Signal, accepted, refused
 from fuseboard_collector.receiver.body import Encoding, encoding_of, is_compressed, read, unpack
 from fuseboard_collector.receiver.errors import OverloadedError, RefusedError
-from fuseboard_collector.store.store import Store
+from fuseboard_collector.store.surface import AnyStore
 
 logger = logging.getLogger(__name__)
 
@@ -35,7 +35,7 @@ Taken = tuple[Future[None] | None, Counter[str]]
 class Receiver:
     """Decodes requests on worker threads and hands their rows to the store."""
 
-    def __init__(self, store: Store, clock: Clock) -> None:
+    def __init__(self, store: AnyStore, clock: Clock) -> None:
         self._store = store
         self._stats = store.stats
         self._clock = clock
@@ -136,7 +136,7 @@ class Receiver:
         return self._clock.time_ns() // 1000
 
 
-def routes(store: Store, *, clock: Clock | None = None) -> list[Route]:
+def routes(store: AnyStore, *, clock: Clock | None = None) -> list[Route]:
     """Return the OTLP/HTTP routes ``/v1/traces``, ``/v1/logs`` and ``/v1/metrics``.
 
     Args:

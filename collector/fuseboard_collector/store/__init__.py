@@ -10,9 +10,11 @@ from fuseboard_collector.store.rows import (
     ToolCall,
 )
 from fuseboard_collector.store.store import DATA_FILE, Store, open_store
+from fuseboard_collector.store.surface import AnyStore
 
 __all__ = [
     "DATA_FILE",
+    "AnyStore",
     "Attempt",
     "Batch",
     "BreakerTransition",

@@ -112,15 +112,22 @@ def text(name: str, folder: str = "queries", dialect: Dialect = DUCKDB) -> str:
     return dialect.render(source(name, folder))
 
 
-def source(name: str, folder: str = "queries") -> str:
-    """Return the SQL of a query with its fragments in place, macros and all."""
-    home = files(__package__).joinpath(folder)
+def source(name: str, folder: str = "queries", fragments: str | None = None) -> str:
+    """Return the SQL of a query with its fragments in place, macros and all.
+
+    Args:
+        name: The query.
+        folder: Where its file is.
+        fragments: The folder whose fragments it includes, if that is another one.
+    """
+    home = files(__package__)
+    shared = home.joinpath(fragments or folder, "fragments")
 
     def fragment(line: re.Match[str]) -> str:
-        shared = home.joinpath("fragments", f"{line['name']}.sql")
-        return indent(shared.read_text(encoding="utf-8").rstrip("\n"), line["indent"])
+        content = shared.joinpath(f"{line['name']}.sql").read_text(encoding="utf-8")
+        return indent(content.rstrip("\n"), line["indent"])
 
-    return _INCLUDE.sub(fragment, home.joinpath(f"{name}.sql").read_text(encoding="utf-8"))
+    return _INCLUDE.sub(fragment, home.joinpath(folder, f"{name}.sql").read_text(encoding="utf-8"))
 
 
 def names(folder: str = "queries") -> list[str]:

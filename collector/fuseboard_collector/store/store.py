@@ -52,6 +52,7 @@ class Store:
     ) -> None:
         self.path = path
         self.store_id = str(path)
+        self.spool_folder: str | None = str(path.parent)
         self.stats = Stats()
         self._clock = clock
         self._limits = limits

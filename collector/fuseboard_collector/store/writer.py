@@ -8,11 +8,12 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 import duckdb
 import pyarrow as pa
 
-from fuseboard_collector.errors import StoreBusyError, StoreError
+from fuseboard_collector.errors import StoreAwayError, StoreBusyError, StoreError
 from fuseboard_collector.stats import Stats
 from fuseboard_collector.store.named_queries import load
 from fuseboard_collector.store.repeats import RepeatFilter
@@ -60,12 +61,22 @@ class Append:
 class Command:
     """Something else to do in a transaction of its own."""
 
-    run: Callable[[Connection], None]
+    run: Callable[[Any], None]
     done: Future[None] = field(default_factory=_promise)
 
 
+class WriteSession(Protocol):
+    """A store as the writer sees it; replaced by opening it again after a fatal error."""
+
+    def commit(self, appends: Sequence[Append]) -> None:
+        """Make what is new of several requests durable."""
+
+    def transact(self, work: Callable[[Any], None]) -> None:
+        """Run ``work`` on the session's connection, as one transaction where there are any."""
+
+
 class Session:
-    """The open file as the writer sees it; replaced by reopening after a fatal error."""
+    """The open file as the writer sees it."""
 
     def __init__(self, connection: Connection, repeats: RepeatFilter, stats: Stats) -> None:
         self._connection = connection
@@ -125,8 +136,8 @@ class Writer:
 
     def __init__(
         self,
-        open_session: Callable[[], Session],
-        session: Session | None,
+        open_session: Callable[[], WriteSession],
+        session: WriteSession | None,
         close_session: Callable[[], None],
         maintenance: Callable[[], Command | None],
         queue_rows: int = QUEUE_ROWS,
@@ -270,7 +281,7 @@ class Writer:
     def _process(self, group: list[Append | Command]) -> None:
         try:
             self._carry_out(group)
-        except duckdb.FatalException as error:
+        except (duckdb.FatalException, StoreAwayError) as error:
             self._broken = True
             self._settle_fatal(group, error)
         except Exception as error:

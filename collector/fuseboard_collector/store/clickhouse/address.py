@@ -69,7 +69,7 @@ def parse(text: str, password: str | None = None) -> Address:
     if parts.scheme.lower() not in SCHEMES or not parts.hostname:
         raise _wrong("it names no host")
     if unknown := options.keys() - {"secure"}:
-        raise _wrong(f"it has the unknown option {sorted(unknown)[0]!r}; there is only 'secure'")
+        raise _wrong(f"it has the unknown option {min(unknown)!r}; there is only 'secure'")
     secure = _is_secure(parts.scheme.lower(), options.get("secure"), port)
     given = unquote(parts.password) if parts.password is not None else password
     return Address(
@@ -98,4 +98,6 @@ def _is_secure(scheme: str, option: str | None, port: int | None) -> bool:
 
 
 def _wrong(reason: str) -> StoreError:
-    return StoreError(f"the address after --store can't be used: {reason}. Write it like {_EXAMPLE}")
+    return StoreError(
+        f"the address after --store can't be used: {reason}. Write it like {_EXAMPLE}"
+    )

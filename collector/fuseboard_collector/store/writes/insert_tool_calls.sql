@@ -9,19 +9,8 @@ SELECT * REPLACE (attributes::JSON::VARIANT AS attributes) FROM incoming;
 -- had failed before, and that attempt has a span.
 INSERT INTO attempts BY NAME
 SELECT
-    trace_id,
-    span_id AS call_span_id,
-    1 AS number,
-    "start",
-    coalesce(attempt_seconds, duration_seconds) AS duration_seconds,
-    0 AS delay_seconds,
-    tool,
-    region,
-    CASE WHEN outcome IN ('ok', 'partial') THEN 'success' ELSE 'failure' END AS result,
-    http_status,
-    cost,
-    received_at
+    -- include only_attempt
 FROM incoming
-WHERE attempts = 1
-  AND outcome NOT IN ('error', 'rejected', 'degraded')
-  AND coalesce(layer, 'tool') NOT IN ('retry', 'fallback');
+WHERE TRUE
+  -- include only_attempt_is_derived
+;

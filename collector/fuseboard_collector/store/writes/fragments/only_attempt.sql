@@ -1,0 +1,12 @@
+trace_id,
+span_id AS call_span_id,
+1 AS number,
+"start",
+coalesce(attempt_seconds, duration_seconds) AS duration_seconds,
+0 AS delay_seconds,
+tool,
+region,
+CASE WHEN outcome IN ('ok', 'partial') THEN 'success' ELSE 'failure' END AS result,
+http_status,
+cost,
+received_at
