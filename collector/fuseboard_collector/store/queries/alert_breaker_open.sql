@@ -84,6 +84,6 @@ SELECT DISTINCT
     CASE WHEN was_open.tool IS NULL THEN 0 ELSE 1 END::DOUBLE AS value,
     $until::TIMESTAMP AS newest
 FROM present
-SEMI JOIN live ON live.job = present.job
 LEFT JOIN was_open USING (job, tool, region)
+WHERE present.job IN (SELECT job FROM live)
 ORDER BY ALL

@@ -50,7 +50,7 @@ states AS (
     GROUP BY 1, 2
 ),
 turns AS (
-    SELECT *, lag(severity, 1, -1) OVER (PARTITION BY breaker ORDER BY moment) AS severity_before
+    SELECT *, lag(severity, 1, 9) OVER (PARTITION BY breaker ORDER BY moment) AS severity_before
     FROM states
 ),
 places AS (SELECT breaker, MIN(tool) AS tool, MIN(region) AS region FROM members GROUP BY breaker)

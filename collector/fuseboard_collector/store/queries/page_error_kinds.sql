@@ -14,5 +14,5 @@ SELECT class_of_fault AS error_class, classifier_id, error_type, http_status,
        COUNT(DISTINCT COALESCE(region, 'unknown')) AS regions, MAX("end") AS last_end
 FROM faults
 GROUP BY 1, 2, 3, 4
-ORDER BY faults DESC, error_class, classifier_id, error_type, http_status
+ORDER BY faults DESC, 1, classifier_id, error_type, http_status
 LIMIT 100;

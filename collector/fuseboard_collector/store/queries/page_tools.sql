@@ -8,5 +8,5 @@ SELECT tool, COALESCE(region, 'unknown') AS region,
        -- include page_call_counts
 FROM calls
 GROUP BY 1, 2
-ORDER BY errors DESC, retried DESC, calls DESC, tool, region
+ORDER BY errors DESC, retried DESC, calls DESC, 1, 2
 LIMIT 2000;
