@@ -67,7 +67,7 @@ class Server:
         command = [
             str(FUSEBOARD), "serve", "--data", str(self.data),
             "--ui-port", str(self.ui_port), "--otlp-http-port", str(self.otlp_port),
-            *self.options,
+            "--otlp-grpc-port", "0", *self.options,
         ]  # fmt: skip
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(command, stdout=log, stderr=log)

@@ -18,7 +18,11 @@ from fuseboard_server.settings import ServeSettings
 
 if TYPE_CHECKING:
     from fuseboard_alerts.evaluator import Evaluator
+    from fuseboard_collector.receiver import Intake
     from fuseboard_collector.store import AnyStore
+
+
+NOT_FOUND = 404
 
 
 def build_evaluator(settings: ServeSettings, store: AnyStore, here: Presence) -> Evaluator:
@@ -36,27 +40,26 @@ def build_app(
     settings: ServeSettings,
     store: AnyStore,
     here: Presence,
+    intake: Intake,
     collector_port: int,
     lifespan: Callable[[Any], Any],
 ) -> AsgiApp:
     """Return the whole ASGI application of ``fuseboard serve``."""
     hosts = HostAllowList(settings.host, settings.allow_hosts)
-    collector = build_collector(store, here)
+    collector = build_collector(store, here, intake)
     dashboard = build_dashboard(settings, store, here, lifespan)
     return PortDispatcher(dashboard, collector, collector_port, hosts)
 
 
-def build_collector(store: AnyStore, here: Presence) -> Starlette:
+def build_collector(store: AnyStore, here: Presence, intake: Intake) -> Starlette:
     """Return what answers on the OTLP port: receiver, read API and health."""
     from fuseboard_collector import api, receiver
 
     hint = f"nothing here; the dashboard is at {here.dashboard}"
+    # No route for the rest: it would hide that a path exists for another method.
     return Starlette(
-        routes=[
-            *receiver.routes(store),
-            *api.routes(store),
-            Route("/{path:path}", _not_here(hint), methods=["GET", "POST"]),
-        ]
+        routes=[*receiver.routes(store, intake=intake), *api.routes(store)],
+        exception_handlers={NOT_FOUND: _nothing_here(hint)},
     )
 
 
@@ -116,6 +119,16 @@ def _configure_streamlit(options: dict[str, object]) -> None:
 
 def _not_here(message: str) -> Callable[[Request], Any]:
     async def answer(_: Request) -> JSONResponse:
-        return JSONResponse({"error": message, "kind": "NotHere"}, status_code=404)
+        return JSONResponse({"error": message, "kind": "NotHere"}, status_code=NOT_FOUND)
 
     return answer
+
+
+def _nothing_here(message: str) -> Callable[[Request, Exception], Any]:
+    answer = _not_here(message)
+
+    async def handle(request: Request, _: Exception) -> JSONResponse:
+        found: JSONResponse = await answer(request)
+        return found
+
+    return handle

@@ -24,6 +24,7 @@ from fuseboard_server.settings import (
     DATA_FILE,
     DEFAULT_COLLECTOR,
     DEFAULT_HOST,
+    DEFAULT_OTLP_GRPC_PORT,
     DEFAULT_OTLP_HTTP_PORT,
     DEFAULT_UI_PORT,
 )
@@ -225,9 +226,13 @@ def _open_file(path: Path, size: str) -> Finding:
 
 def _ports(setup: Setup) -> Iterator[Finding]:
     owner = presence.running(setup.data)
-    addresses = (owner.dashboard, owner.collector) if owner is not None else ()
+    addresses = (owner.dashboard, owner.collector, f"//{owner.grpc}") if owner is not None else ()
     used_by_owner = {urlsplit(address).port for address in addresses}
-    wanted = (("--ui-port", DEFAULT_UI_PORT), ("--otlp-http-port", DEFAULT_OTLP_HTTP_PORT))
+    wanted = (
+        ("--ui-port", DEFAULT_UI_PORT),
+        ("--otlp-http-port", DEFAULT_OTLP_HTTP_PORT),
+        ("--otlp-grpc-port", DEFAULT_OTLP_GRPC_PORT),
+    )
     for flag, port in wanted:
         subject = f"port {port}"
         if port in used_by_owner:

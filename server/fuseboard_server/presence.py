@@ -22,11 +22,13 @@ class Presence:
         pid: Its process id.
         dashboard: Address of the dashboard.
         collector: Address of OTLP/HTTP and of the read API.
+        grpc: Host and port of OTLP/gRPC; empty where it is off.
     """
 
     pid: int
     dashboard: str
     collector: str
+    grpc: str = ""
 
 
 def announce(data: Path, presence: Presence) -> None:
@@ -47,8 +49,13 @@ def read(data: Path) -> Presence | None:
     """Return the note in a data folder; None if there is none or it can't be read."""
     try:
         fields = json.loads((data / NOTE_FILE).read_text())
-        return Presence(int(fields["pid"]), str(fields["dashboard"]), str(fields["collector"]))
-    except (OSError, ValueError, KeyError, TypeError):
+        return Presence(
+            int(fields["pid"]),
+            str(fields["dashboard"]),
+            str(fields["collector"]),
+            str(fields.get("grpc", "")),
+        )
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
 
 

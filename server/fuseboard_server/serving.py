@@ -1,13 +1,15 @@
-"""``fuseboard serve`` put together: one process, one store, one event loop, two ports."""
+"""``fuseboard serve`` put together: one process, one store, one event loop, three ports."""
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import socket
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass
 from types import FrameType
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -17,11 +19,12 @@ import uvicorn
 from fuseboard_server import presence
 from fuseboard_server.exits import CommandError, Exit
 from fuseboard_server.settings import DATA_FILE, ServeSettings
-from fuseboard_server.sockets import bind_all, port_of, url
+from fuseboard_server.sockets import address_of, bind_all, port_of, url
 from fuseboard_server.stopping import stop_signals
 
 if TYPE_CHECKING:
     from fuseboard_alerts.evaluator import Evaluator
+    from fuseboard_collector.receiver import GrpcReceiver, Intake
     from fuseboard_collector.store import AnyStore
     from fuseboard_server.dispatch import AsgiApp
 
@@ -35,15 +38,16 @@ def run(settings: ServeSettings) -> None:
     Raises:
         CommandError: If a port or the data file can't be had.
     """
-    with _stopping_quietly(), _listening(settings) as (ui, collector):
+    with _stopping_quietly(), _bound(settings) as sockets:
         # Ports first: a second start by mistake must not touch the data.
         here = presence.Presence(
             pid=os.getpid(),
-            dashboard=url(settings.host, port_of(ui)),
-            collector=url(settings.host, port_of(collector)),
+            dashboard=url(settings.host, port_of(sockets.ui)),
+            collector=url(settings.host, port_of(sockets.collector)),
+            grpc="" if sockets.grpc is None else _shown(settings.host, port_of(sockets.grpc)),
         )
         with _opened_store(settings) as store:
-            _serve(settings, store, here, [ui, collector])
+            _serve(settings, store, here, sockets)
     with suppress(OSError):  # the terminal may be what ended
         click.echo("fuseboard stopped; everything received is stored.")
 
@@ -52,19 +56,27 @@ def _serve(
     settings: ServeSettings,
     store: AnyStore,
     here: presence.Presence,
-    sockets: list[socket.socket],
+    sockets: _Sockets,
 ) -> None:
+    from fuseboard.clock import SystemClock
+    from fuseboard_collector.receiver import Intake
     from fuseboard_server.composition import build_app, build_evaluator
 
     evaluator = build_evaluator(settings, store, here)
-    app = build_app(settings, store, here, port_of(sockets[1]), _lifespan(evaluator))
+    intake = Intake(store, SystemClock())
+    port = port_of(sockets.collector)
+    app = build_app(settings, store, here, intake, port, _lifespan(evaluator))
 
     def is_ready() -> None:
         presence.announce(settings.data, here)
         _print_welcome(settings, here)
 
     try:
-        _Server(_uvicorn_config(app), is_ready).run(sockets=sockets)
+        server = _Server(_uvicorn_config(app), intake, sockets.grpc, is_ready)
+        server.run(sockets=[sockets.ui, sockets.collector])
+    except OSError as error:
+        # Between binding and listening another process took a port.
+        raise CommandError(f"a port was taken meanwhile: {error}", Exit.USAGE) from error
     finally:
         presence.withdraw(settings.data)
 
@@ -82,20 +94,53 @@ def _uvicorn_config(app: AsgiApp) -> uvicorn.Config:
 
 
 class _Server(uvicorn.Server):
-    """Tells when it is ready."""
+    """Serves gRPC beside HTTP, and tells when it is ready."""
 
     running: ClassVar[_Server | None] = None
 
-    def __init__(self, config: uvicorn.Config, is_ready: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        intake: Intake,
+        grpc_socket: socket.socket | None,
+        is_ready: Callable[[], None],
+    ) -> None:
         super().__init__(config)
+        self._intake = intake
+        self._grpc_socket = grpc_socket
+        self._grpc: GrpcReceiver | None = None
         self._is_ready = is_ready
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start, then say so."""
         type(self).running = self
+        await self._start_grpc()
         await super().startup(sockets)
         if self.started and not self.should_exit:
             self._is_ready()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Finish what was accepted over either protocol; take nothing new."""
+        self._intake.stop()
+        if self._grpc is None:
+            await super().shutdown(sockets)
+        else:
+            await asyncio.gather(super().shutdown(sockets), self._grpc.stop(SHUTDOWN_SECONDS))
+
+    async def _start_grpc(self) -> None:
+        if self._grpc_socket is None:
+            return
+        from fuseboard_collector.receiver import GrpcReceiver
+
+        self._grpc = GrpcReceiver(self._intake)
+        # gRPC makes its own socket; ours kept the port, and does not listen.
+        await self._grpc.start(address_of(self._grpc_socket))
+        self._grpc_socket.close()
+
+
+def _shown(host: str, port: int) -> str:
+    """Return host and port as gRPC clients are given them."""
+    return url(host, port).removeprefix("http://")
 
 
 def _lifespan(evaluator: Evaluator) -> Callable[[Any], Any]:
@@ -110,12 +155,20 @@ def _lifespan(evaluator: Evaluator) -> Callable[[Any], Any]:
     return lifespan
 
 
+@dataclass(frozen=True, slots=True)
+class _Sockets:
+    ui: socket.socket
+    collector: socket.socket
+    grpc: socket.socket | None = None
+
+
 @contextmanager
-def _listening(settings: ServeSettings) -> Iterator[tuple[socket.socket, socket.socket]]:
+def _bound(settings: ServeSettings) -> Iterator[_Sockets]:
     ports = {"--ui-port": settings.ui_port, "--otlp-http-port": settings.otlp_http_port}
-    ui, collector = bind_all(settings.host, ports)
-    with ui, collector:
-        yield ui, collector
+    if settings.otlp_grpc_port is not None:
+        ports["--otlp-grpc-port"] = settings.otlp_grpc_port
+    with ExitStack() as stack:
+        yield _Sockets(*map(stack.enter_context, bind_all(settings.host, ports)))
 
 
 @contextmanager
@@ -180,6 +233,7 @@ def _print_welcome(settings: ServeSettings, here: presence.Presence) -> None:
         "fuseboard is ready",
         f"  Dashboard  {here.dashboard}",
         f"  OTLP/HTTP  {here.collector}",
+        f"  OTLP/gRPC  {here.grpc or 'off'}",
         f"  Data       {settings.data}",
     ]
     if settings.alert_time_scale != 1:

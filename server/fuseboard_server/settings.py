@@ -10,6 +10,7 @@ from pathlib import Path
 DEFAULT_HOST = "127.0.0.1"
 DEFAULT_UI_PORT = 8501
 DEFAULT_OTLP_HTTP_PORT = 4318
+DEFAULT_OTLP_GRPC_PORT = 4317
 DEFAULT_COLLECTOR = f"http://{DEFAULT_HOST}:{DEFAULT_OTLP_HTTP_PORT}"
 DATA_FILE = "fuseboard.duckdb"
 ENV_DATA = "FUSEBOARD_DATA"
@@ -26,6 +27,7 @@ class ServeSettings:
 
     Attributes:
         data: Folder of the data file; made if missing.
+        otlp_grpc_port: None: no OTLP/gRPC.
         retention_days: Age in days after which calls are removed; None keeps everything.
         webhooks: Addresses that alert notifications are posted to.
         alert_time_scale: Factor on every window and hold of the alerts; 1 is real.
@@ -37,6 +39,7 @@ class ServeSettings:
     host: str = DEFAULT_HOST
     ui_port: int = DEFAULT_UI_PORT
     otlp_http_port: int = DEFAULT_OTLP_HTTP_PORT
+    otlp_grpc_port: int | None = DEFAULT_OTLP_GRPC_PORT
     retention_days: float | None = 30.0
     webhooks: tuple[str, ...] = ()
     alert_time_scale: float = 1.0

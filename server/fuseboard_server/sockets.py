@@ -1,4 +1,8 @@
-"""Listening sockets, bound before anything else starts, so that a taken port is said at once."""
+"""Sockets, bound before anything else starts, so that a taken port is said at once.
+
+They listen only once there is something to answer: a client that is refused comes back at once,
+one that is accepted and kept waiting may give up with its data.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +15,7 @@ from fuseboard_server.exits import CommandError, Exit
 
 
 def bind(host: str, port: int, flag: str) -> socket.socket:
-    """Bind a TCP socket.
+    """Bind a TCP socket; it does not listen yet.
 
     Args:
         host: Address or name to listen on.
@@ -35,10 +39,9 @@ def bind(host: str, port: int, flag: str) -> socket.socket:
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(address)
-        listener.listen(1024)
     except OSError as error:
         listener.close()
-        raise CommandError(_explain(error, host, port, flag), Exit.USAGE) from error
+        raise CommandError(explain(error, host, port, flag), Exit.USAGE) from error
     return listener
 
 
@@ -67,7 +70,8 @@ def bind_all(host: str, ports: Mapping[str, int]) -> list[socket.socket]:
     return listeners
 
 
-def _explain(error: OSError, host: str, port: int, flag: str) -> str:
+def explain(error: OSError, host: str, port: int, flag: str) -> str:
+    """Say why a port can't be had, and what to do."""
     if error.errno == errno.EADDRINUSE:
         return (
             f"port {port} on {host} is in use by another process. "
@@ -81,6 +85,12 @@ def _explain(error: OSError, host: str, port: int, flag: str) -> str:
 def port_of(listener: socket.socket) -> int:
     """Return the port that a socket is bound to."""
     return int(listener.getsockname()[1])
+
+
+def address_of(listener: socket.socket) -> str:
+    """Return the address that a socket is bound to, as in ``127.0.0.1:4317`` or ``[::1]:4317``."""
+    host, port = listener.getsockname()[:2]
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def url(host: str, port: int) -> str:

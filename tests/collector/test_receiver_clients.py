@@ -164,7 +164,7 @@ def test_bodies_that_trickle_in_count_against_the_memory_for_bodies(
     store: Store, collector: str, spans: Any, exporter: Any, monkeypatch: pytest.MonkeyPatch,
     until: Callable[..., None],
 ) -> None:  # fmt: skip
-    module = sys.modules["fuseboard_collector.receiver.routes"]  # a function hides its name
+    module = sys.modules["fuseboard_collector.receiver.intake"]
     monkeypatch.setattr(module, "MAX_BYTES_IN_FLIGHT", 100_000)
     host, port = collector.removeprefix("http://").split(":")
     head = (

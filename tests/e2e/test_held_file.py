@@ -86,7 +86,15 @@ def test_hc_40_a_file_that_is_held_is_said_and_the_calls_arrive_after_it_is_let_
     agent = run_agent("steady_agent.py", "80", "40", server.otlp_url)
     assert agent.stdout.readline() == "begun\n"
     for command in (
-        ["serve", "--ui-port", str(server.ui_port), "--otlp-http-port", str(server.otlp_port)],
+        [
+            "serve",
+            "--ui-port",
+            str(server.ui_port),
+            "--otlp-http-port",
+            str(server.otlp_port),
+            "--otlp-grpc-port",
+            "0",
+        ],
         ["export", "calls"],
     ):
         done = subprocess.run(

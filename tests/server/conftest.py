@@ -94,6 +94,7 @@ class Served:
     data: Path
     ui_port: int
     otlp_port: int
+    grpc_port: int
 
     @property
     def otlp_url(self) -> str:
@@ -110,13 +111,14 @@ def serve(start: Callable[..., Running], tmp_path: Path) -> Callable[..., Served
 
     def run(*options: str, data: Path | None = None) -> Served:
         folder = data or tmp_path / "data"
-        ui, otlp = free_port(), free_port()
+        ui, otlp, grpc = free_port(), free_port(), free_port()
         running = start(
             "serve", "--data", str(folder),
-            "--ui-port", str(ui), "--otlp-http-port", str(otlp), *options,
+            "--ui-port", str(ui), "--otlp-http-port", str(otlp), "--otlp-grpc-port", str(grpc),
+            *options,
         )  # fmt: skip
         running.wait_for("Ctrl-C stops it.")
-        return Served(running, folder, ui, otlp)
+        return Served(running, folder, ui, otlp, grpc)
 
     return run
 

@@ -106,6 +106,7 @@ def test_a_folder_that_is_a_file_fails(tmp_path: Path) -> None:
 
 def test_a_port_in_use_names_the_flag(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with bind("127.0.0.1", 0, "") as holder:
+        holder.listen()
         port = port_of(holder)
         monkeypatch.setattr(doctor, "DEFAULT_UI_PORT", port)
         finding = look(tmp_path)[f"port {port}"]

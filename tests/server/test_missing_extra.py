@@ -68,7 +68,7 @@ def test_doctor_without_its_packages_fails_with_the_same_hint(tmp_path: Path, mo
     [
         ("click", ["serve"], "fuseboard[dashboard]"),
         ("click", ["export", "calls", "--help"], "fuseboard[dashboard]"),
-        ("uvicorn", ["serve", "--ui-port", "0", "--otlp-http-port", "0"], "fuseboard[dashboard]"),
+        ("uvicorn", ["serve", "--ui-port", "0", "--otlp-grpc-port", "off"], "fuseboard[dashboard]"),
         ("pyarrow", ["export", "calls"], "fuseboard[dashboard]"),
         ("httpx", ["demo"], "fuseboard[demo]"),
         ("mcp", ["demo"], "fuseboard[demo]"),

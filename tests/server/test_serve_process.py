@@ -13,12 +13,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import grpc
 import pytest
 
 from fuseboard_server.exits import Exit
 
 pytestmark = pytest.mark.e2e
 
+ANY_PORTS = ("--ui-port", "0", "--otlp-http-port", "0", "--otlp-grpc-port", "0")
+FLAGS = ANY_PORTS[::2]
 HOLD = """
 import sys, time, duckdb
 connection = duckdb.connect(sys.argv[1])
@@ -50,6 +53,7 @@ def test_it_says_where_it_is_and_ends_cleanly(
     note = json.loads((served.data / "server.json").read_text())
     assert note == {
         "pid": served.running.pid, "dashboard": served.ui_url, "collector": served.otlp_url,
+        "grpc": f"127.0.0.1:{served.grpc_port}",
     }  # fmt: skip
     assert served.running.end(number) == 0
     assert served.running.errors == ""
@@ -75,6 +79,27 @@ def test_each_port_serves_its_own_and_foreign_hosts_get_nothing(
     assert status(f"{otlp}/") == 404
     assert status(f"{otlp}/_stcore/health") == 404
     assert status(f"{otlp}/api/v1/stats") == 200
+
+
+def test_it_takes_otlp_over_grpc(serve: Callable[..., Any]) -> None:
+    served = serve()
+    assert f"OTLP/gRPC  127.0.0.1:{served.grpc_port}" in served.running.output
+    with grpc.insecure_channel(f"127.0.0.1:{served.grpc_port}") as channel:
+        export = channel.unary_unary("/opentelemetry.proto.collector.trace.v1.TraceService/Export")
+        assert export(b"", timeout=20) == b""
+        with pytest.raises(grpc.RpcError) as caught:
+            export(b"\xff", timeout=20)
+        assert caught.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+        assert served.running.end() == 0
+    assert "Traceback" not in served.running.errors
+
+
+def test_grpc_can_be_off(serve: Callable[..., Any]) -> None:
+    served = serve("--otlp-grpc-port", "off")
+    assert "OTLP/gRPC  off" in served.running.output
+    assert json.loads((served.data / "server.json").read_text())["grpc"] == ""
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", served.grpc_port))
 
 
 def test_it_stops_while_a_browser_is_connected(serve: Callable[..., Any]) -> None:
@@ -106,14 +131,12 @@ def test_it_stops_while_a_body_is_half_sent(serve: Callable[..., Any]) -> None:
 
 
 def test_a_signal_before_it_is_ready_ends_it_too(start: Callable[..., Any], tmp_path: Path) -> None:
-    running = start(
-        "serve", "--data", str(tmp_path / "data"), "--ui-port", "0", "--otlp-http-port", "0"
-    )
+    running = start("serve", "--data", str(tmp_path / "data"), *ANY_PORTS)
     assert running.end(signal.SIGTERM) in {0, -signal.SIGTERM}
     assert "Traceback" not in running.errors
 
 
-@pytest.mark.parametrize("flag", ["--ui-port", "--otlp-http-port"])
+@pytest.mark.parametrize("flag", FLAGS)
 def test_a_port_in_use_is_named_and_nothing_is_touched(
     cli: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path, flag: str
 ) -> None:
@@ -121,9 +144,8 @@ def test_a_port_in_use_is_named_and_nothing_is_touched(
         holder.bind(("127.0.0.1", 0))
         holder.listen()
         port = str(holder.getsockname()[1])
-        other = {"--ui-port", "--otlp-http-port"} - {flag}
         data = tmp_path / "data"
-        done = cli("serve", "--data", str(data), flag, port, other.pop(), "0")
+        done = cli("serve", "--data", str(data), *ANY_PORTS, flag, port)
     assert done.returncode == Exit.USAGE
     assert port in done.stderr
     assert flag in done.stderr
@@ -134,7 +156,7 @@ def test_a_second_server_on_the_same_data_is_refused_and_names_the_first(
     serve: Callable[..., Any], cli: Callable[..., subprocess.CompletedProcess[str]]
 ) -> None:
     served = serve()
-    done = cli("serve", "--data", str(served.data), "--ui-port", "0", "--otlp-http-port", "0")
+    done = cli("serve", "--data", str(served.data), *ANY_PORTS)
     assert done.returncode == Exit.DATA_IN_USE
     assert str(served.running.pid) in done.stderr
     assert "--data" in done.stderr
@@ -151,7 +173,7 @@ def test_data_held_by_a_foreign_process_is_one_clear_message(
     assert holder.stdout is not None
     try:
         assert holder.stdout.readline() == "held\n"
-        done = cli("serve", "--data", str(tmp_path), "--ui-port", "0", "--otlp-http-port", "0")
+        done = cli("serve", "--data", str(tmp_path), *ANY_PORTS)
         assert done.returncode == Exit.DATA_IN_USE
         assert str(holder.pid) in done.stderr
         assert len(done.stderr.strip().splitlines()) == 1
@@ -169,7 +191,7 @@ def test_a_damaged_file_is_left_as_it_is(
     path = tmp_path / "fuseboard.duckdb"
     content = b"no database at all\n" * 500
     path.write_bytes(content)
-    rest = ["--ui-port", "0", "--otlp-http-port", "0"] if command == "serve" else ["calls"]
+    rest = ANY_PORTS if command == "serve" else ["calls"]
     done = cli(command, "--data", str(tmp_path), *rest)
     assert done.returncode == Exit.DATA_UNUSABLE
     assert str(path) in done.stderr
@@ -192,7 +214,7 @@ def test_a_file_of_a_newer_version_is_left_as_it_is(
             (1,)
         ]
     before = path.read_bytes()
-    done = cli("serve", "--data", str(served.data), "--ui-port", "0", "--otlp-http-port", "0")
+    done = cli("serve", "--data", str(served.data), *ANY_PORTS)
     assert done.returncode == Exit.DATA_UNUSABLE
     assert "newer" in done.stderr
     assert path.read_bytes() == before
@@ -203,7 +225,7 @@ def test_a_data_folder_that_can_not_be_made_is_named(
 ) -> None:
     (tmp_path / "file").write_text("")
     data = tmp_path / "file" / "data"
-    done = cli("serve", "--data", str(data), "--ui-port", "0", "--otlp-http-port", "0")
+    done = cli("serve", "--data", str(data), *ANY_PORTS)
     assert done.returncode == Exit.DATA_UNUSABLE
     assert str(data) in done.stderr
     assert "--data" in done.stderr
@@ -213,7 +235,7 @@ def test_the_default_data_folder_is_used_and_printed(
     start: Callable[..., Any], tmp_path: Path
 ) -> None:
     running = start(
-        "serve", "--ui-port", "0", "--otlp-http-port", "0",
+        "serve", *ANY_PORTS,
         XDG_DATA_HOME=str(tmp_path), FUSEBOARD_DATA="",
     )  # fmt: skip
     running.wait_for("Ctrl-C stops it.")

@@ -10,6 +10,7 @@ from fuseboard_server.sockets import bind, bind_all, is_free, port_of, url
 
 def test_a_taken_port_names_itself_and_the_flag() -> None:
     with bind("127.0.0.1", 0, "--ui-port") as holder:
+        holder.listen()
         port = port_of(holder)
         with pytest.raises(CommandError) as caught:
             bind("127.0.0.1", port, "--ui-port")
@@ -24,6 +25,8 @@ def test_every_taken_port_is_said_at_once_and_none_is_kept() -> None:
     flags = ("--ui-port", "--otlp-http-port", "--metrics-port")
     first, free, last = (bind("127.0.0.1", 0, flag) for flag in flags)
     with first, last:
+        first.listen()
+        last.listen()
         ports = dict(zip(flags, map(port_of, (first, free, last)), strict=True))
         free.close()
         with pytest.raises(CommandError) as caught:
@@ -48,6 +51,7 @@ def test_sockets_come_in_the_order_of_their_flags() -> None:
 
 def test_a_port_just_left_can_be_had_again() -> None:
     with bind("127.0.0.1", 0, "--ui-port") as first:
+        first.listen()
         port = port_of(first)
         with socket.create_connection(("127.0.0.1", port)):
             accepted, _ = first.accept()

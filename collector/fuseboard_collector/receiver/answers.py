@@ -1,9 +1,8 @@
-"""What OTLP/HTTP answers: an export response or a Status, in the request's encoding."""
+"""What OTLP answers: an export response or a Status, over HTTP in the request's encoding."""
 
 from __future__ import annotations
 
 import json
-from enum import Enum
 
 from google.rpc.status_pb2 import Status
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceResponse
@@ -14,15 +13,8 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from starlette.responses import Response
 
 from fuseboard_collector.receiver.body import Encoding
-from fuseboard_collector.receiver.errors import RefusedError
-
-
-class Signal(Enum):
-    """The three signals, with the name of their count of rejected records."""
-
-    TRACES = "rejected_spans"
-    LOGS = "rejected_log_records"
-    METRICS = "rejected_data_points"
+from fuseboard_collector.receiver.errors import RefusedError, UnauthenticatedError
+from fuseboard_collector.receiver.intake import Signal
 
 
 def accepted(signal: Signal, encoding: Encoding, rejected: int = 0, why: str = "") -> Response:
@@ -39,10 +31,11 @@ def accepted(signal: Signal, encoding: Encoding, rejected: int = 0, why: str = "
         field = first + "".join(word.title() for word in others)
         partial = {field: str(rejected), "errorMessage": why}
         return _response(json.dumps({"partialSuccess": partial} if rejected else {}), encoding)
-    return _response(_protobuf(signal, rejected, why), encoding)
+    return _response(export_response(signal, rejected, why), encoding)
 
 
-def _protobuf(signal: Signal, rejected: int, why: str) -> bytes:
+def export_response(signal: Signal, rejected: int = 0, why: str = "") -> bytes:
+    """Return the protobuf export response of a signal; the arguments are those of accepted()."""
     answer: ExportTraceServiceResponse | ExportLogsServiceResponse | ExportMetricsServiceResponse
     if signal is Signal.TRACES:
         answer = ExportTraceServiceResponse()
@@ -65,6 +58,8 @@ def refused(error: RefusedError, encoding: Encoding | None) -> Response:
         encoding: How the request was sent; None if that was the fault: then JSON.
     """
     headers = {"retry-after": str(error.retry_after)} if error.retry_after else {}
+    if isinstance(error, UnauthenticatedError):
+        headers["www-authenticate"] = 'Bearer realm="fuseboard"'
     if encoding is Encoding.PROTOBUF:
         body: str | bytes = Status(code=error.code, message=str(error)).SerializeToString()
     else:

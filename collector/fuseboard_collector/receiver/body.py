@@ -1,9 +1,8 @@
-"""Reading a request's body within limits: size on the wire, and size unpacked."""
+"""Reading a request's body within limits of size and time."""
 
 from __future__ import annotations
 
-import re
-import zlib
+import asyncio
 from collections.abc import Callable
 from enum import Enum
 
@@ -12,16 +11,15 @@ from starlette.requests import ClientDisconnect, Request
 from fuseboard_collector.receiver.errors import (
     MalformedError,
     TooLargeError,
+    TooSlowError,
     UnsupportedError,
 )
+from fuseboard_collector.receiver.unpacking import Packing
 
 MAX_BODY = 16 * 1024 * 1024
-MAX_UNPACKED = 64 * 1024 * 1024
-_GZIP = 31  # zlib's window bits for a gzip wrapper
-MAX_MEMBERS = 10_000
-_CHUNK = 1024 * 1024
-_SLICE = 16 * 1024
-_PADDING = re.compile(rb"\0*")
+"""Bytes of a body on the wire. A batch of 512 spans with every attribute at its limit has 4 MiB."""
+BODY_SECONDS = 60.0
+"""How long a body may take to arrive: who sends a byte now and then must not hold memory."""
 
 
 class Encoding(Enum):
@@ -47,18 +45,28 @@ def encoding_of(request: Request) -> Encoding:
         ) from None
 
 
-def is_compressed(request: Request) -> bool:
-    """Return whether the body is gzip.
+_PACKINGS = {
+    "": Packing.NONE,
+    "identity": Packing.NONE,
+    "gzip": Packing.GZIP,
+    "x-gzip": Packing.GZIP,
+    "zstd": Packing.ZSTD,
+}
+
+
+def packing_of(request: Request) -> Packing:
+    """Return how a request's body is compressed.
 
     Raises:
         UnsupportedError: If it is encoded in any other way.
     """
     given = request.headers.get("content-encoding", "").strip().lower()
-    if given in ("gzip", "x-gzip"):
-        return True
-    if given in ("", "identity"):
-        return False
-    raise UnsupportedError(f"content encoding {given[:100]!r} is not supported: send gzip or none")
+    try:
+        return _PACKINGS[given]
+    except KeyError:
+        raise UnsupportedError(
+            f"content encoding {given[:100]!r} is not supported: send gzip, zstd or none"
+        ) from None
 
 
 def _nobody_counts(_size: int) -> None:
@@ -79,6 +87,7 @@ async def read(
 
     Raises:
         TooLargeError: If it is, or says that it is, larger.
+        TooSlowError: If it takes longer than ``BODY_SECONDS``.
         MalformedError: If the client hangs up before its end.
     """
     announced = request.headers.get("content-length", "")
@@ -87,58 +96,18 @@ async def read(
     chunks = []
     size = 0
     try:
-        async for chunk in request.stream():
-            size += len(chunk)
-            if size > limit:
-                raise TooLargeError(_over(limit))
-            count(len(chunk))
-            chunks.append(chunk)
+        async with asyncio.timeout(BODY_SECONDS):
+            async for chunk in request.stream():
+                size += len(chunk)
+                if size > limit:
+                    raise TooLargeError(_over(limit))
+                count(len(chunk))
+                chunks.append(chunk)
     except ClientDisconnect:
         raise MalformedError("the client hung up in the middle of the body") from None
+    except TimeoutError:
+        raise TooSlowError(f"the body took longer than {BODY_SECONDS:g} s") from None
     return b"".join(chunks)
-
-
-def unpack(body: bytes, limit: int = MAX_UNPACKED) -> bytes:
-    """Decompress a gzip body of one or several members, at most ``limit`` bytes of it.
-
-    Raises:
-        MalformedError: If it is damaged or ends too early.
-        TooLargeError: If it unpacks to more, or has thousands of members.
-    """
-    pieces: list[bytes] = []
-    size = position = members = 0
-    while position < len(body):
-        members += 1
-        if members > MAX_MEMBERS:
-            raise TooLargeError(f"the body has more than {MAX_MEMBERS} gzip members")
-        unpacker = zlib.decompressobj(_GZIP)
-        while not unpacker.eof:
-            # Fed by the slice: zlib copies what it leaves over, again for each member.
-            given = unpacker.unconsumed_tail or body[position : position + _SLICE]
-            if not unpacker.unconsumed_tail:
-                position += len(given)
-            piece = _step(unpacker, given, min(_CHUNK, limit - size + 1))
-            size += len(piece)
-            if size > limit:
-                raise TooLargeError(f"the body unpacks to more than {limit >> 20} MiB")
-            pieces.append(piece)
-            if not given and not piece and not unpacker.eof:
-                raise MalformedError("the gzip body ends too early")
-        position -= len(unpacker.unused_data)
-        position = _padding_end(body, position)
-    return b"".join(pieces)
-
-
-def _padding_end(body: bytes, position: int) -> int:
-    found = _PADDING.match(body, position)
-    return found.end() if found else position
-
-
-def _step(unpacker: zlib._Decompress, data: bytes, most: int) -> bytes:
-    try:
-        return unpacker.decompress(data, most)
-    except zlib.error as error:
-        raise MalformedError(f"the gzip body is damaged: {error}") from None
 
 
 def _over(limit: int) -> str:

@@ -89,6 +89,18 @@ class Port(click.ParamType[int]):
         return int(text)
 
 
+class PortOrOff(Port):
+    """A TCP port, or ``off``; converted to None then."""
+
+    name = "port|off"
+
+    def convert(  # type: ignore[override]
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int | None:
+        """Parse and check the range."""
+        return None if value == "off" else super().convert(value, param, ctx)
+
+
 def require_different(ports: Mapping[str, int | None]) -> None:
     """Refuse one port for two purposes.
 

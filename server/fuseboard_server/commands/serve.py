@@ -11,6 +11,7 @@ from fuseboard_server.commands.options import (
     FOLDER,
     PORT,
     HttpUrl,
+    PortOrOff,
     Retention,
     require_different,
     resolve_data,
@@ -18,6 +19,7 @@ from fuseboard_server.commands.options import (
 from fuseboard_server.exits import CommandError, Exit
 from fuseboard_server.settings import (
     DEFAULT_HOST,
+    DEFAULT_OTLP_GRPC_PORT,
     DEFAULT_OTLP_HTTP_PORT,
     DEFAULT_UI_PORT,
     ServeSettings,
@@ -37,6 +39,13 @@ from fuseboard_server.sockets import is_loopback
     default=DEFAULT_OTLP_HTTP_PORT,
     show_default=True,
     help="OTLP/HTTP and the read API; 0: any.",
+)
+@click.option(
+    "--otlp-grpc-port",
+    type=PortOrOff(),
+    default=DEFAULT_OTLP_GRPC_PORT,
+    show_default=True,
+    help="OTLP/gRPC; 0: any, off: none.",
 )
 @click.option(
     "--retention",
@@ -76,6 +85,7 @@ def serve(
     host: str,
     ui_port: int,
     otlp_http_port: int,
+    otlp_grpc_port: int | None,
     retention: float | None,
     webhooks: tuple[str, ...],
     alert_time_scale: float,
@@ -88,12 +98,18 @@ def serve(
     One process does it all. It stops on Ctrl-C or SIGTERM after storing what it accepted.
     """
     _check_exposure(host, insecure)
-    require_different({"--ui-port": ui_port, "--otlp-http-port": otlp_http_port})
+    ports = {
+        "--ui-port": ui_port,
+        "--otlp-http-port": otlp_http_port,
+        "--otlp-grpc-port": otlp_grpc_port,
+    }
+    require_different(ports)
     settings = ServeSettings(
         data=resolve_data(data),
         host=host,
         ui_port=ui_port,
         otlp_http_port=otlp_http_port,
+        otlp_grpc_port=otlp_grpc_port,
         retention_days=retention,
         webhooks=webhooks,
         alert_time_scale=alert_time_scale,

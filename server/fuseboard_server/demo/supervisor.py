@@ -202,6 +202,7 @@ def _serve_command(settings: DemoSettings, data: Path) -> list[str]:
         *("--data", str(data)),
         *("--ui-port", str(settings.ui_port)),
         *("--otlp-http-port", str(settings.otlp_http_port)),
+        *("--otlp-grpc-port", "off"),  # the agent does not need it, another server may
         *("--alert-time-scale", str(settings.alert_time_scale)),
     ]
 
