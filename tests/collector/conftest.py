@@ -283,9 +283,10 @@ def send(client: TestClient) -> Callable[..., Any]:
 
 @pytest.fixture
 def rows(store: Store) -> Callable[[str], list[dict[str, Any]]]:
-    """Return the rows of a table, attributes and everything, as dictionaries."""
+    """Assemble, then return the rows of a table, attributes and everything, as dictionaries."""
 
     def read(table: str) -> list[dict[str, Any]]:
+        store.settle()
         database = store._database
         assert database is not None
         with database.cursor() as cursor:
@@ -298,9 +299,10 @@ def rows(store: Store) -> Callable[[str], list[dict[str, Any]]]:
 
 @pytest.fixture
 def export(store: Store) -> Callable[[str], list[dict[str, Any]]]:
-    """Return the records of an export."""
+    """Assemble, then return the records of an export."""
 
     def read(kind: str) -> list[dict[str, Any]]:
+        store.settle()
         records: list[dict[str, Any]] = store.query(f"export_{kind}", EVERYTHING).to_pylist()
         return records
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 
 from fuseboard_collector.normalise import own
-from fuseboard_collector.normalise.assembly import Trace, assemble
 from fuseboard_collector.normalise.context import span_row
 from fuseboard_collector.normalise.dialects.recognising import recognise
 from fuseboard_collector.normalise.events import IncompleteEventError, add_event
@@ -27,17 +26,7 @@ def normalise_traces(traces: Traces, received: int) -> Batch:
         origin = origin_of(source)
         for span in spans:
             _add_span(span, source, origin, received, batch)
-    _assemble_at_once(batch)
     return batch
-
-
-def _assemble_at_once(batch: Batch) -> None:
-    traces: dict[str, list[Sighting]] = {}
-    for seen in batch.sightings:
-        traces.setdefault(seen.trace_id, []).append(seen)
-    for trace_id, sightings in traces.items():
-        batch.calls += assemble(Trace(trace_id, sightings)).calls
-    batch.sightings = []
 
 
 def _add_span(

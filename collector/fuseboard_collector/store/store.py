@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import atexit
 import shutil
+import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 
@@ -18,11 +19,13 @@ from fuseboard_collector.errors import StoreBusyError, StoreError, StoreInUseErr
 from fuseboard_collector.reading import Batches
 from fuseboard_collector.stats import Stats
 from fuseboard_collector.store.answering import Answering, first_line, reading_query
+from fuseboard_collector.store.assembling import Assembling
 from fuseboard_collector.store.database import Database, Limits
 from fuseboard_collector.store.named_queries import NamedQuery, load
 from fuseboard_collector.store.repeats import WINDOW_SECONDS, RepeatFilter
 from fuseboard_collector.store.retention import Retention
 from fuseboard_collector.store.rows import ROW_TYPES, Batch, natural_key, to_arrow
+from fuseboard_collector.store.staging import GRACE_SECONDS, Staging
 from fuseboard_collector.store.writer import Append, Command, Connection, Part, Session, Writer
 
 DATA_FILE = "fuseboard.duckdb"
@@ -31,6 +34,7 @@ FREE_SPACE_FLOOR = 256 * 1024 * 1024
 
 _TABLES = frozenset({*(row.TABLE for row in ROW_TYPES), "alert_events", "alert_memory"})
 _COMMAND_TIMEOUT = 60.0
+_CLOSING_SECONDS = 5.0
 _FREE_SPACE_CHECK_SECONDS = 1.0
 
 
@@ -58,6 +62,7 @@ class Store:
         self._limits = limits
         self._answering = Answering(limits.memory, self._reopen_after)
         self._retention = Retention(retention_days, clock)
+        self._assembling = Assembling(Staging(clock.monotonic), self.stats, clock)
         self._floor = free_space_floor
         self._space_checked_at = float("-inf")
         self._free_space = 0
@@ -123,6 +128,8 @@ class Store:
             StoreBusyError: If the queue is full, the disk nearly so, or the file not open.
         """
         self._check_space()
+        if batch.sightings:
+            self._assembling.staging.check_room()
         parts = [
             Part(rows[0].TABLE, to_arrow(rows), [row.key() for row in rows])
             for rows in batch.lists()
@@ -164,6 +171,27 @@ class Store:
         if cutoff is not None:
             self._command(_deletion(cutoff))
 
+    def settle(self) -> None:
+        """Assemble foreign spans that are stored already, without the grace time, and wait.
+
+        Calls of traces that are still going on are put right later, when their other spans come.
+
+        Raises:
+            StoreError: If the store can't do so now; the spans are kept.
+        """
+        self._settle(self._clock.monotonic(), _COMMAND_TIMEOUT)
+
+    def _settle(self, quiet_since: float, seconds: float) -> None:
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            step = self._assembling.step(quiet_since)
+            command = step.command()
+            self._writer.submit(command)
+            # A step that failed has set aside what it could not store; its reason is logged.
+            command.done.exception(seconds)
+            if not step.due:
+                break
+
     def _command(self, run: Callable[[Connection], None]) -> None:
         command = Command(run)
         self._writer.submit(command)
@@ -197,6 +225,7 @@ class Store:
         return {
             "counters": self.stats.snapshot(),
             "queue_rows": self.queue_rows(),
+            "staged": self._assembling.describe(),
             "size_bytes": self.size_bytes(),
             "oldest_row": None if oldest is None else oldest.isoformat() + "Z",
         }
@@ -212,7 +241,12 @@ class Store:
         return None
 
     def close(self) -> None:
-        """Store what is queued and close the file; later calls raise StoreError."""
+        """Store what is queued and close the file; later calls raise StoreError.
+
+        Traces that had their grace time are assembled; the others wait on disk for the next start.
+        """
+        with suppress(StoreError, TimeoutError):
+            self._settle(self._clock.monotonic() - GRACE_SECONDS, _CLOSING_SECONDS)
         self._writer.stop()
         atexit.unregister(self.close)
 
@@ -228,7 +262,8 @@ class Store:
             repeats = RepeatFilter(self._clock.monotonic)
             with database.cursor() as cursor:
                 repeats.remember(_recent_keys(cursor))
-            session = Session(database.writing_connection(), repeats, self.stats)
+                self._assembling.reload(cursor)
+            session = Session(database.writing_connection(), repeats, self.stats, self._assembling)
         except BaseException:
             database.close()
             raise
@@ -248,7 +283,7 @@ class Store:
 
     def _maintenance(self) -> Command | None:
         cutoff = self._retention.due()
-        return None if cutoff is None else Command(_deletion(cutoff))
+        return self._assembling.due() if cutoff is None else Command(_deletion(cutoff))
 
     def _check_space(self) -> None:
         now = self._clock.monotonic()

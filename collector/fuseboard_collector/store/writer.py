@@ -8,21 +8,26 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from itertools import compress
+from typing import TYPE_CHECKING, Any, Protocol
 
 import duckdb
 import pyarrow as pa
 
 from fuseboard_collector.errors import StoreAwayError, StoreBusyError, StoreError
 from fuseboard_collector.stats import Stats
-from fuseboard_collector.store.named_queries import load
+from fuseboard_collector.store.inserting import insert_rows
 from fuseboard_collector.store.repeats import RepeatFilter
+
+if TYPE_CHECKING:
+    from fuseboard_collector.store.assembling import Assembling
 
 logger = logging.getLogger(__name__)
 
 Connection = duckdb.DuckDBPyConnection
 GROUP_ROWS = 65_536
 QUEUE_ROWS = 200_000
+_IDLE_SECONDS = 1.0
 _DURABLE = "COMMIT succeeded"
 
 
@@ -78,28 +83,33 @@ class WriteSession(Protocol):
 class Session:
     """The open file as the writer sees it."""
 
-    def __init__(self, connection: Connection, repeats: RepeatFilter, stats: Stats) -> None:
+    def __init__(
+        self,
+        connection: Connection,
+        repeats: RepeatFilter,
+        stats: Stats,
+        assembling: Assembling,
+    ) -> None:
         self._connection = connection
         self._repeats = repeats
         self._stats = stats
+        self._assembling = assembling
 
     def commit(self, appends: Sequence[Append]) -> None:
         """Insert what is new of several requests in one transaction."""
         pending: set[bytes] = set()
-        tables = self._without_repeats(appends, pending)
+        tables, keys = self._without_repeats(appends, pending)
+        news = self._assembling.news(keys, tables)
 
         def insert(connection: Connection) -> None:
             for table, rows in tables.items():
-                connection.register("incoming", pa.concat_tables(rows))
-                try:
-                    for statement in load(f"insert_{table}", "writes").statements:
-                        connection.execute(statement.sql)
-                finally:
-                    connection.unregister("incoming")
+                insert_rows(connection, table, pa.concat_tables(rows))
+            self._assembling.mark(connection, news)
 
         if tables:
             self.transact(insert)
         self._repeats.remember(pending)
+        self._assembling.note(news)
         for table, rows in tables.items():
             self._stats.add("stored_rows", sum(item.num_rows for item in rows), table)
 
@@ -118,8 +128,10 @@ class Session:
 
     def _without_repeats(
         self, appends: Sequence[Append], pending: set[bytes]
-    ) -> dict[str, list[pa.Table]]:
+    ) -> tuple[dict[str, list[pa.Table]], dict[str, list[bytes]]]:
+        """Return the new rows and their keys by table."""
         tables: dict[str, list[pa.Table]] = {}
+        keys: dict[str, list[bytes]] = {}
         for append in appends:
             for part in append.parts:
                 mask = self._repeats.fresh(part.keys, pending)
@@ -128,7 +140,8 @@ class Session:
                 if kept:
                     rows = part.rows if kept == len(mask) else part.rows.filter(pa.array(mask))
                     tables.setdefault(part.table, []).append(rows)
-        return tables
+                    keys.setdefault(part.table, []).extend(compress(part.keys, mask))
+        return tables, keys
 
 
 class Writer:
@@ -208,28 +221,30 @@ class Writer:
         self._thread.join()
 
     def _run(self) -> None:
+        busy = False
         while True:
             if self._session is None or self._broken:
                 self._open_again()
-            group = self._next_group()
+            group = self._next_group(0.0 if busy else _IDLE_SECONDS)
             if group:
                 self._process(group)
             elif self._stopping:
                 break
-            if self._session is not None:
-                self._maintain()
+            busy = self._session is not None and self._maintain()
         self._refuse_queued(StoreError("the store is closed"))
         self._close_session()
 
-    def _maintain(self) -> None:
+    def _maintain(self) -> bool:
+        """Do a piece of maintenance that is due; return whether there was one."""
         try:
             command = self._maintenance()
         except Exception:
             # This thread's end would be the end of all storing.
             logger.exception("maintenance of the store failed")
-            return
+            return False
         if command is not None:
             self._process([command])
+        return command is not None
 
     def _open_again(self) -> None:
         self._session, self._broken = None, False
@@ -259,10 +274,12 @@ class Writer:
         for item in items:
             item.done.set_exception(StoreBusyError(f"the store is not available: {error}"))
 
-    def _next_group(self) -> list[Append | Command]:
+    def _next_group(self, wait_seconds: float) -> list[Append | Command]:
         """Wait for work; return a run of requests to commit together, or one command."""
         with self._changed:
-            self._changed.wait_for(lambda: self._items or self._stopping or self._broken, 1.0)
+            self._changed.wait_for(
+                lambda: self._items or self._stopping or self._broken, wait_seconds
+            )
             group: list[Append | Command] = []
             rows = 0
             if self._broken or self._session is None:

@@ -4,6 +4,7 @@ WITH received AS (
     SELECT received_at FROM tool_calls
     UNION ALL SELECT received_at FROM attempts
     UNION ALL SELECT received_at FROM spans
+    UNION ALL SELECT received_at FROM sightings
 ), since AS (
     SELECT max(received_at) - to_seconds($window::DOUBLE) AS t FROM received
 )
@@ -11,4 +12,6 @@ SELECT trace_id || span_id AS ids FROM tool_calls, since WHERE received_at >= t
 UNION ALL
 SELECT trace_id || span_id FROM attempts, since WHERE received_at >= t AND span_id IS NOT NULL
 UNION ALL
-SELECT trace_id || span_id FROM spans, since WHERE received_at >= t;
+SELECT trace_id || span_id FROM spans, since WHERE received_at >= t
+UNION ALL
+SELECT trace_id || span_id FROM sightings, since WHERE received_at >= t;

@@ -1,0 +1,1 @@
+INSERT INTO staged_traces BY NAME SELECT * FROM incoming;

@@ -1,0 +1,12 @@
+-- Rows that foreign spans were assembled to and no longer are.
+DELETE FROM tool_calls
+WHERE received_at >= $since::TIMESTAMP
+  AND (trace_id, span_id) IN (SELECT trace_id, span_id FROM gone);
+
+DELETE FROM attempts
+WHERE received_at >= $since::TIMESTAMP
+  AND (trace_id, call_span_id) IN (SELECT trace_id, span_id FROM gone);
+
+DELETE FROM spans
+WHERE received_at >= $since::TIMESTAMP
+  AND (trace_id, span_id) IN (SELECT trace_id, span_id FROM gone);
