@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from fuseboard_collector.store import Batch, Span, Store, ToolCall
+from fuseboard_collector.store.at_once import assembled_at_once
 from fuseboard_collector.store.rows import Attempt, Sighting
 
 NOW = 1_796_000_000_000_000
@@ -148,3 +149,10 @@ def test_own_attempts_do_not_count_as_assembled(store: Store, rows: Rows) -> Non
         store.settle()
     assert len([row for row in rows("attempts") if row["call_span_id"] == "ef" * 8]) == 2
     assert len(rows("tool_calls")) == 4
+
+
+def test_a_store_that_keeps_nothing_back_assembles_each_request_by_itself() -> None:
+    batch = Batch(calls=[ToolCall("mine", end=NOW)], sightings=[sighting(1), sighting(2)])
+    found = assembled_at_once(batch)
+    assert [call.tool for call in found.calls] == ["mine", "search", "search"]
+    assert (found.sightings, len(batch.calls), len(batch.sightings)) == ([], 1, 2)

@@ -17,6 +17,7 @@ from fuseboard import conventions as c
 from fuseboard_collector.normalise import assembly
 from fuseboard_collector.store.inserting import insert_rows
 from fuseboard_collector.store.named_queries import load
+from fuseboard_collector.store.relatives import relatives_of
 from fuseboard_collector.store.replacing import Replacement, Stored
 from fuseboard_collector.store.rows import (
     ARROW_SCHEMAS,
@@ -95,37 +96,12 @@ def _assemble(
     arrivals = [micros(item.received_at or 0) for item in sightings]
     report.arrivals[bytes.fromhex(trace_id)] = (min(arrivals), max(arrivals))
     before, others = stored.split({item.span_id for item in sightings})
-    relatives = [*map(_of_call, others.calls), *map(_of_attempt, others.attempts)]
-    relatives += map(_of_span, others.spans)
+    relatives = relatives_of(others.calls, others.attempts, others.spans)
     after = assembly.assemble(assembly.Trace(trace_id, sightings, relatives))
     replacement.replace(before, Stored(after.calls, after.attempts, after.spans))
     report.again += bool(before)
     if any(item.instrumentation not in (None, c.SCOPE_NAME) for item in others.calls):
         report.late += len({item.span_id for item in sightings} - before.span_ids())
-
-
-def _of_call(call: ToolCall) -> assembly.Relative:
-    """Return a call that stands, ours or one whose foreign spans have been deleted."""
-    return assembly.Relative(
-        call.span_id, call.parent_span_id, micros(call.start or 0), micros(call.end or 0),
-        own_tool=call.tool, session=call.session, agent=call.agent, http_status=call.http_status,
-    )  # fmt: skip
-
-
-def _of_attempt(attempt: Attempt) -> assembly.Relative:
-    start = micros(attempt.start)
-    return assembly.Relative(
-        attempt.span_id, attempt.call_span_id, start,
-        start + round(attempt.duration_seconds * 1e6), http_status=attempt.http_status,
-    )  # fmt: skip
-
-
-def _of_span(span: Span) -> assembly.Relative:
-    start = micros(span.start)
-    return assembly.Relative(
-        span.span_id, span.parent_span_id, start, start + round(span.duration_seconds * 1e6),
-        session=span.session, agent=span.agent, http_status=span.http_status,
-    )  # fmt: skip
 
 
 # --- reading and writing ---------------------------------------------------------------------

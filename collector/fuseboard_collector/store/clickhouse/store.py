@@ -16,6 +16,7 @@ from fuseboard.clock import Clock, SystemClock
 from fuseboard_collector.errors import StoreAwayError, StoreBusyError, StoreError
 from fuseboard_collector.reading import Batches
 from fuseboard_collector.stats import Stats
+from fuseboard_collector.store.at_once import assembled_at_once
 from fuseboard_collector.store.clickhouse import answering
 from fuseboard_collector.store.clickhouse.address import Address
 from fuseboard_collector.store.clickhouse.connection import Connect, connecting, translated
@@ -98,7 +99,7 @@ class ClickHouseStore:
         """Queue rows; see :class:`~fuseboard_collector.store.surface.AnyStore`."""
         parts = [
             Part(rows[0].TABLE, to_arrow(rows), [row.key() for row in rows])
-            for rows in batch.lists()
+            for rows in assembled_at_once(batch).lists()
         ]
         item = Append(parts)
         self._writer.submit(item)
