@@ -14,16 +14,21 @@ INTERRUPTED = 130
 """Exit code that shells give to what Ctrl-C ended."""
 
 
+_EXTRAS = {"httpx": "demo", "mcp": "demo", "clickhouse_connect": "clickhouse"}
+_EVERYTHING = "The command line, the server and the dashboard"
+
+
 def explain_missing(module: str) -> str:
     """Say which package is missing and how to install it.
 
     Args:
         module: The module whose import failed, for example ``click``.
     """
-    extra = "demo" if module.partition(".")[0] in {"httpx", "mcp"} else "dashboard"
+    extra = _EXTRAS.get(module.partition(".")[0], "dashboard")
+    what = "Stores in ClickHouse" if extra == "clickhouse" else _EVERYTHING
     return (
-        f"fuseboard: the package {module!r} is not installed. The command line, the server and "
-        f"the dashboard are an extra of fuseboard:\n\n    pip install 'fuseboard[{extra}]'\n\n"
+        f"fuseboard: the package {module!r} is not installed. {what} are an extra of fuseboard:"
+        f"\n\n    pip install 'fuseboard[{extra}]'\n\n"
         "`fuseboard --help` says more.\n"
     )
 

@@ -174,7 +174,7 @@ def _bound(settings: ServeSettings) -> Iterator[_Sockets]:
 @contextmanager
 def _opened_store(settings: ServeSettings) -> Iterator[AnyStore]:
     from fuseboard_collector.errors import StoreError
-    from fuseboard_collector.store import open_store
+    from fuseboard_collector.store import open_any
 
     try:
         settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -185,7 +185,9 @@ def _opened_store(settings: ServeSettings) -> Iterator[AnyStore]:
             Exit.DATA_UNUSABLE,
         ) from error
     try:
-        store = open_store(settings.data / DATA_FILE, retention_days=settings.retention_days)
+        store = open_any(
+            settings.store or settings.data / DATA_FILE, retention_days=settings.retention_days
+        )
     except StoreError as error:
         raise explain_store_error(error) from error
     try:
@@ -234,7 +236,7 @@ def _print_welcome(settings: ServeSettings, here: presence.Presence) -> None:
         f"  Dashboard  {here.dashboard}",
         f"  OTLP/HTTP  {here.collector}",
         f"  OTLP/gRPC  {here.grpc or 'off'}",
-        f"  Data       {settings.data}",
+        f"  Data       {settings.store or settings.data}",
     ]
     if settings.alert_time_scale != 1:
         lines.append(f"  Alerts     time scale {settings.alert_time_scale:g}: for demos only")

@@ -6,6 +6,10 @@ import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fuseboard_collector.store.clickhouse.address import Address
 
 DEFAULT_HOST = "127.0.0.1"
 DEFAULT_UI_PORT = 8501
@@ -14,6 +18,8 @@ DEFAULT_OTLP_GRPC_PORT = 4317
 DEFAULT_COLLECTOR = f"http://{DEFAULT_HOST}:{DEFAULT_OTLP_HTTP_PORT}"
 DATA_FILE = "fuseboard.duckdb"
 ENV_DATA = "FUSEBOARD_DATA"
+ENV_STORE = "FUSEBOARD_STORE"
+ENV_STORE_PASSWORD = "FUSEBOARD_STORE_PASSWORD"  # noqa: S105 (its name, not its value)
 
 SECONDS_PER_UNIT = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
 SECONDS_PER_DAY = 86400.0
@@ -33,6 +39,7 @@ class ServeSettings:
         alert_time_scale: Factor on every window and hold of the alerts; 1 is real.
         allow_hosts: Further names that the server answers to.
         demo: Whether the calls come from the demo agent.
+        store: A ClickHouse database to store in, instead of a file in ``data``.
     """
 
     data: Path
@@ -45,6 +52,7 @@ class ServeSettings:
     alert_time_scale: float = 1.0
     allow_hosts: tuple[str, ...] = ()
     demo: bool = False
+    store: Address | None = None
 
 
 def default_data_dir() -> Path:

@@ -56,7 +56,7 @@ def test_the_help_of_export_has_the_order_of_sources() -> None:
     order = [
         "the server on the default folder", DEFAULT_COLLECTOR, "the default folder itself",
     ]  # fmt: skip
-    places = [flat.index(words) for words in ("With neither", *order)]
+    places = [flat.index(words) for words in ("With none of these", *order)]
     assert places == sorted(places)
 
 
@@ -86,7 +86,9 @@ def test_the_help_of_export_has_the_order_of_sources() -> None:
         (["export", "calls", "--since", "yesterday"], ["'yesterday'", "1h"]),
         (["export", "calls", "--format", "xml"], ["xml", "parquet"]),
         (["export", "calls", "--collector", "here"], ["'here'", "http://127.0.0.1:4318"]),
-        (["export", "calls", "--collector", "http://h", "--data", "d"], ["not both"]),
+        (["export", "calls", "--collector", "http://h", "--data", "d"], ["not several"]),
+        (["export", "calls", "--store", "clickhouse://h", "--data", "d"], ["not several"]),
+        (["serve", "--store", "http://u:secret@h/"], ["--store", "names no host", "clickhouse://"]),
         (["demo", "--speed", "0"], ["--speed", "0.1"]),
         (["demo", "--scenario", "/no/such/file"], ["/no/such/file"]),
     ],

@@ -1,6 +1,7 @@
-"""The store: typed rows in, named queries out, one DuckDB file."""
+"""The store: typed rows in, named queries out, one DuckDB file or a ClickHouse database."""
 
 from fuseboard_collector.store.at_rest import RestingStore, open_at_rest
+from fuseboard_collector.store.opening import open_any
 from fuseboard_collector.store.rows import (
     Attempt,
     Batch,
@@ -23,6 +24,7 @@ __all__ = [
     "Span",
     "Store",
     "ToolCall",
+    "open_any",
     "open_at_rest",
     "open_store",
 ]

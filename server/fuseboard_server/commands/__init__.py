@@ -4,6 +4,7 @@ COMMANDS = {
     "serve": ("serve", "Receive telemetry, keep it, show it and raise alerts."),
     "demo": ("demo", "Show the board on a demo agent's calls."),
     "export": ("export", "Write calls, attempts, transitions or alerts to a file."),
+    "store": ("store", "Set up a store in a ClickHouse database."),
     "doctor": ("doctor", "Check the set-up and say what to do about what is wrong."),
     "alerts": ("alerts", "Render or check the alert rules."),
     "grafana": ("grafana", "Render the Grafana board."),

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import click
 
-from fuseboard_server.commands.options import FOLDER, Duration, HttpUrl
+from fuseboard_server.commands.options import FOLDER, STORE, STORE_HELP, Duration, HttpUrl
 from fuseboard_server.exits import CommandError, Exit, writing_to
 
 if TYPE_CHECKING:
     from fuseboard_collector.reading import Batches
+    from fuseboard_collector.store.clickhouse.address import Address
 
 KINDS = ("calls", "attempts", "transitions", "alerts")
 FORMATS = ("jsonl", "csv", "parquet")
@@ -25,6 +26,7 @@ FORMATS = ("jsonl", "csv", "parquet")
 @click.argument("kind", type=click.Choice(KINDS))
 @click.option("--collector", type=HttpUrl(), help="Address of a running server, for its data.")
 @click.option("--data", type=FOLDER, help="Data folder, whether a server runs on it or not.")
+@click.option("--store", type=STORE, help=STORE_HELP)
 @click.option("--since", type=Duration(), help="Only what ended in the last, for example, 1h.")
 @click.option(
     "--format",
@@ -44,26 +46,28 @@ def export(
     kind: str,
     collector: str | None,
     data: Path | None,
+    store: Address | None,
     since: float | None,
     form: str,
     output: Path | None,
 ) -> None:
     """Write calls, attempts, transitions of breakers, or alerts.
 
-    With --collector, from that server. With --data, from the server that runs on that folder,
-    or from the folder itself when none does. With neither, from the first there is of: the
-    server on the default folder, any server at http://127.0.0.1:4318 (a demo, for example), the
-    default folder itself. Which one it was is said at the end, on standard error.
+    With --collector, from that server. With --store, from that database. With --data, from the
+    server that runs on that folder, or from the folder itself when none does. With none of
+    these, from the first there is of: the server on the default folder, any server at
+    http://127.0.0.1:4318 (a demo, for example), the default folder itself. Which one it was is
+    said at the end, on standard error.
     """
-    if collector is not None and data is not None:
-        raise CommandError("give --collector or --data, not both", Exit.USAGE)
+    if sum(place is not None for place in (collector, data, store)) > 1:
+        raise CommandError("give one of --collector, --data and --store, not several", Exit.USAGE)
     if form == "parquet" and output is None and sys.stdout.isatty():
         raise CommandError("parquet is binary: name a file with --output FILE", Exit.USAGE)
     from fuseboard_collector.errors import StoreError
     from fuseboard_server.reading import source
 
     folder = data.expanduser().absolute() if data is not None else None
-    with source(collector, folder) as found:
+    with source(collector, folder, store) as found:
         try:
             with found.reader.stream(f"export_{kind}", _window(since)) as answer:
                 done = _write(answer, form, output, kind)

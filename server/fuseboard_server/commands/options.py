@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import click
 
 from fuseboard_server.exits import CommandError, Exit
-from fuseboard_server.settings import SECONDS_PER_DAY, default_data_dir, parse_duration
+from fuseboard_server.settings import (
+    ENV_STORE_PASSWORD,
+    SECONDS_PER_DAY,
+    default_data_dir,
+    parse_duration,
+)
+
+if TYPE_CHECKING:
+    from fuseboard_collector.store.clickhouse.address import Address
 
 MAX_PORT = 65535
 
@@ -68,6 +78,26 @@ class HttpUrl(click.ParamType[str]):
         return text.rstrip("/")
 
 
+class Store(click.ParamType["Address"]):
+    """The address of a ClickHouse database."""
+
+    name = "url"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Address:
+        """Parse; a password that the address lacks is taken from the environment."""
+        from fuseboard_collector.errors import StoreError
+        from fuseboard_collector.store.clickhouse.address import Address, parse
+
+        if isinstance(value, Address):
+            return value
+        try:
+            return parse(str(value), os.environ.get(ENV_STORE_PASSWORD))
+        except StoreError as error:
+            self.fail(str(error), param, ctx)
+
+
 class Port(click.ParamType[int]):
     """A TCP port, 0 for any free one."""
 
@@ -124,5 +154,7 @@ def resolve_data(data: Path | None) -> Path:
 
 
 PORT = Port()
+STORE = Store()
+STORE_HELP = "A ClickHouse database, like clickhouse://user@host:8123/fuseboard."
 FOLDER = click.Path(path_type=Path, file_okay=False)
 DATA_HELP = "Folder of the data file  [default: $FUSEBOARD_DATA, else ~/.local/share/fuseboard]"

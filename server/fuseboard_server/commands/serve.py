@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -10,6 +11,8 @@ from fuseboard_server.commands.options import (
     DATA_HELP,
     FOLDER,
     PORT,
+    STORE,
+    STORE_HELP,
     HttpUrl,
     PortOrOff,
     Retention,
@@ -22,13 +25,24 @@ from fuseboard_server.settings import (
     DEFAULT_OTLP_GRPC_PORT,
     DEFAULT_OTLP_HTTP_PORT,
     DEFAULT_UI_PORT,
+    ENV_STORE,
     ServeSettings,
 )
 from fuseboard_server.sockets import is_loopback
 
+if TYPE_CHECKING:
+    from fuseboard_collector.store.clickhouse.address import Address
+
 
 @click.command()
 @click.option("--data", type=FOLDER, help=DATA_HELP)
+@click.option(
+    "--store",
+    type=STORE,
+    envvar=ENV_STORE,
+    show_envvar=True,
+    help=f"{STORE_HELP} Stores there instead of in a data file.",
+)
 @click.option("--host", default=DEFAULT_HOST, show_default=True, help="Address to listen on.")
 @click.option(
     "--ui-port", type=PORT, default=DEFAULT_UI_PORT, show_default=True, help="Dashboard; 0: any."
@@ -82,6 +96,7 @@ from fuseboard_server.sockets import is_loopback
 @click.option("--demo", is_flag=True, hidden=True)
 def serve(
     data: Path | None,
+    store: Address | None,
     host: str,
     ui_port: int,
     otlp_http_port: int,
@@ -115,6 +130,7 @@ def serve(
         alert_time_scale=alert_time_scale,
         allow_hosts=allow_hosts,
         demo=demo,
+        store=store,
     )
     from fuseboard_server.serving import run
 

@@ -47,15 +47,9 @@ def connecting(address: Address) -> Connect:
     """Return what opens connections to a server.
 
     Raises:
-        StoreError: If the client's package is not installed.
+        ModuleNotFoundError: If the extra ``clickhouse`` is not installed.
     """
-    try:
-        import clickhouse_connect
-    except ModuleNotFoundError as error:
-        raise StoreError(
-            f"the package {error.name!r} is not installed, which {address} needs. It is an "
-            "extra of fuseboard:\n\n    pip install 'fuseboard[clickhouse]'\n"
-        ) from error
+    import clickhouse_connect
 
     def connect() -> Client:
         with translated(str(address)):

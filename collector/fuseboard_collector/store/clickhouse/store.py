@@ -140,8 +140,11 @@ class ClickHouseStore:
     # --- state ---------------------------------------------------------------------------
     def size_bytes(self) -> int:
         """Return how much room fuseboard's tables take on the server's disks."""
-        return int(self._scalar("SELECT sum(bytes_on_disk) FROM system.parts "
-                                "WHERE active AND database = currentDatabase()") or 0)  # fmt: skip
+        size = self._scalar(
+            "SELECT sum(bytes_on_disk) FROM system.parts "
+            "WHERE active AND database = currentDatabase()"
+        )
+        return size if isinstance(size, int) else 0
 
     def queue_rows(self) -> int:
         """Return how many rows wait to be stored."""
@@ -235,7 +238,8 @@ def open_clickhouse(
         connect: What opens connections; over HTTP by default.
 
     Raises:
-        StoreError: If the client's package is not installed, or the tables are missing.
+        ModuleNotFoundError: If the extra ``clickhouse`` is not installed.
+        StoreError: If the tables are missing, or the user may not use them.
         StoreVersionError: If a newer fuseboard made the tables.
     """
     return ClickHouseStore(

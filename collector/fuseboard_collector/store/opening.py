@@ -1,0 +1,36 @@
+"""Opens a store by where it is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from fuseboard.clock import Clock
+from fuseboard_collector.store.clickhouse.address import Address, is_address, parse
+from fuseboard_collector.store.store import open_store
+from fuseboard_collector.store.surface import AnyStore
+
+
+def open_any(
+    place: Path | str | Address,
+    *,
+    retention_days: float | None = 30,
+    clock: Clock | None = None,
+) -> AnyStore:
+    """Open a data file or a ClickHouse database.
+
+    Args:
+        place: A path, or an address such as ``clickhouse://user:password@host:8123/fuseboard``.
+        retention_days: Age at which rows are deleted; None keeps them for good.
+        clock: Source of time; the machine's by default.
+
+    Raises:
+        ModuleNotFoundError: If it is a database and the extra ``clickhouse`` is not installed.
+        StoreError: If it can't be opened; see :func:`open_store` and ``open_clickhouse``.
+    """
+    if isinstance(place, str) and is_address(place):
+        place = parse(place)
+    if isinstance(place, Address):
+        from fuseboard_collector.store.clickhouse.store import open_clickhouse
+
+        return open_clickhouse(place, retention_days=retention_days, clock=clock)
+    return open_store(Path(place), retention_days=retention_days, clock=clock)
