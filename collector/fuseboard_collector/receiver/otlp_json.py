@@ -27,7 +27,7 @@ from fuseboard_collector.normalise.incoming import (
     Value,
 )
 from fuseboard_collector.receiver.errors import MalformedError
-from fuseboard_collector.receiver.otlp_protobuf import EVENT_NAME
+from fuseboard_collector.receiver.messages import EVENT_NAME
 
 _TRACE_ID = re.compile(r"(?!0{32})[0-9a-f]{32}\Z", re.IGNORECASE)
 _SPAN_ID = re.compile(r"(?!0{16})[0-9a-f]{16}\Z", re.IGNORECASE)
