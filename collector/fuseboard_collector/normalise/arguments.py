@@ -52,6 +52,8 @@ def bound_by_name(value: Value) -> dict[str, Any] | None:
     for _ in range(_MAX_LEVELS):
         if isinstance(found, str):
             found = _parsed(found)
+            if isinstance(found, str):
+                continue
         if not isinstance(found, dict):
             return None
         is_wrapped, found = _unwrapped(found)

@@ -35,6 +35,11 @@ _GENERIC: Final = frozenset(
     }
 )  # fmt: skip
 _MCP_ERRORS: Final = frozenset({"McpError", "MCPError", "-32001"})
+_OF_THE_SYSTEM: Final = frozenset({"OSError", "IOError"})
+# Of the shim, where it would look at the cause, which a span does not have.
+_DIRECTIONS: Final = frozenset(
+    {"connect_matcher", "connection_matcher", "dns_unknown_host_matcher"}
+)
 # What MCP's convention calls an error that was returned, not raised.
 _RETURNED: Final = "tool_error"
 _BLAMED: Final = {
@@ -211,11 +216,18 @@ def _verdict(
     verdict = judge_names(specific)
     if blame is not None:
         return verdict if verdict.error_class is c.ErrorClass.L1_INPUT else _BLAMED[blame]
-    if not specific or _last(specific[0]) in _MCP_ERRORS:
-        reported = wording.system_fault_in(words)
-        if reported is not None:
-            return replace(judge_name(reported), classifier_id="message_matcher")
+    found = wording.system_fault_in(words) if _leaves_open(specific, verdict) else None
+    reported = judge_name(found) if found else verdict
+    if reported.error_class is not verdict.error_class:
+        return replace(reported, classifier_id="message_matcher")
     return verdict if specific else judge_names(names)
+
+
+def _leaves_open(specific: list[str], verdict: Verdict) -> bool:
+    """Return whether the words of the system may say more than the names do."""
+    if not specific or verdict.classifier_id in _DIRECTIONS:
+        return True
+    return _last(specific[0]) in _MCP_ERRORS | _OF_THE_SYSTEM
 
 
 def _is_generic(name: str | None) -> bool:

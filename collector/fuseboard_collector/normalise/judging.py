@@ -6,10 +6,14 @@ keep one table.
 
 from __future__ import annotations
 
+import asyncio
 import builtins
 import errno
 import re
 import socket
+import ssl
+import subprocess
+import sys
 from collections.abc import Iterable
 from functools import lru_cache
 from types import SimpleNamespace
@@ -20,7 +24,7 @@ from fuseboard.classification.chain import judge_exception
 from fuseboard.classification.http import judge_slug, judge_status, known_slug
 from fuseboard.classification.naming import known_names
 from fuseboard.classification.results import MCP_IS_ERROR, PACKET
-from fuseboard.classification.verdicts import semantic_fault, unclassified_fault
+from fuseboard.classification.verdicts import input_fault, semantic_fault, unclassified_fault
 from fuseboard.record import Fault, Verdict
 
 UNCLASSIFIED: Final = unclassified_fault()
@@ -30,20 +34,28 @@ _FRAMEWORK: Final = semantic_fault("framework_tool_error")
 _REPORTED: Final = {
     "tool_error": MCP_IS_ERROR,
     "TOOL_ERROR": PACKET,
+    "AI_NoSuchToolError": input_fault("unknown_tool_matcher"),
     "ModelRetry": _FRAMEWORK,
     "ToolRetryError": _FRAMEWORK,
 }
 # Exceptions of API clients that are named after the status that they stand for.
 _STATUS_NAMES: Final = {
-    "BadRequestError": 400, "AuthenticationError": 401, "UnauthorizedError": 401,
+    "BadRequestError": 400, "InvalidArgument": 400, "AuthenticationError": 401,
+    "UnauthorizedError": 401, "Unauthenticated": 401, "PermissionDenied": 403,
     "PermissionDeniedError": 403, "ForbiddenError": 403, "NotFoundError": 404,
     "ConflictError": 409, "UnprocessableEntityError": 422, "RateLimitError": 429,
-    "RateLimitExceeded": 429, "TooManyRequests": 429, "TooManyRequestsError": 429,
-    "ThrottlingException": 429, "InternalServerError": 500, "BadGateway": 502,
-    "ServiceUnavailable": 503, "ServiceUnavailableError": 503, "OverloadedError": 529,
+    "RateLimitExceeded": 429, "ResourceExhausted": 429, "ThrottlingException": 429,
+    "TooManyRequests": 429, "TooManyRequestsError": 429, "InternalServerError": 500,
+    "BadGateway": 502, "ServiceUnavailable": 503, "ServiceUnavailableError": 503,
+    "DeadlineExceeded": 504, "OverloadedError": 529,
 }  # fmt: skip
 # Called so by more than the libraries that are known here: JavaScript's own, for example.
-_ANYBODYS: Final = frozenset({"Error", "error", "Empty", "Full", "Invalid"})
+_ANYBODYS: Final = frozenset(
+    {"CancelledError", "Empty", "Error", "Full", "Invalid", "OperationalError", "error"}
+)
+# To the shim such an error without a status is a redirect; here the status is not told.
+_NEEDS_STATUS: Final = frozenset({"HTTPStatusError"})
+_PYTHONS: Final = (builtins, ssl, socket, subprocess, asyncio)
 _TIMEOUT_NAME: Final = re.compile(r"timed?[-_ ]?out", re.IGNORECASE)
 _CONNECTION_NAME: Final = re.compile(r"Connect(ion)?(Error|Exception)\Z")
 _VALIDATION_NAME: Final = re.compile(r"Validation(Error|Exception)\Z|InvalidToolInput")
@@ -111,7 +123,9 @@ def _grpc(name: str) -> dict[str, Any]:
 
 def _judge_class(name: str) -> Verdict | None:
     last = name.rpartition(".")[2]
-    verdict = _ask(_stand_in(name, _base_of(last)))
+    if last in _NEEDS_STATUS:
+        return None
+    verdict = _ask(_stand_in(name, _base_of(name)))
     if verdict is None and name == last and name not in _ANYBODYS:
         verdict = _judge_bare(name)
     if verdict is None and _VALIDATION_NAME.search(last):
@@ -123,7 +137,7 @@ def _judge_class(name: str) -> Verdict | None:
 
 def _judge_bare(name: str) -> Verdict | None:
     """Judge a class of which the module is missing, if all of that name have one error class."""
-    found = [_ask(_stand_in(full, _base_of(name))) for full in _by_last_part().get(name, ())]
+    found = [_ask(_stand_in(full, _base_of(full))) for full in _by_last_part().get(name, ())]
     classes = {verdict.error_class if verdict else None for verdict in found}
     return found[0] if len(classes) == 1 else None
 
@@ -137,13 +151,17 @@ def _by_last_part() -> dict[str, list[str]]:
 
 
 def _base_of(name: str) -> type[Exception]:
-    """Return what a class of this name is likely to be derived from."""
-    known = getattr(builtins, name, None)
+    """Return what a class of this name is, or is likely to be derived from."""
+    module, _, last = name.rpartition(".")
+    # Nothing is imported because a sender names it.
+    is_pythons = module.partition(".")[0] in sys.stdlib_module_names
+    modules = _PYTHONS if not module else (sys.modules.get(module),) if is_pythons else ()
+    known = next((found for home in modules if (found := getattr(home, last, None))), None)
     if isinstance(known, type) and issubclass(known, Exception):
         return known
-    if _TIMEOUT_NAME.search(name):
+    if _TIMEOUT_NAME.search(last):
         return TimeoutError
-    return ConnectionError if _CONNECTION_NAME.search(name) else Exception
+    return ConnectionError if _CONNECTION_NAME.search(last) else Exception
 
 
 def _stand_in(
