@@ -13,8 +13,12 @@ import json
 from typing import Any, Final
 
 from fuseboard.arguments import hash_arguments
+from fuseboard.conventions import ARGS_HASH_VERSION
 from fuseboard_collector.normalise.dialects.dialect import Dialect, arguments_of
 from fuseboard_collector.normalise.incoming import IncomingSpan, Value
+
+UNBOUND: Final = "raw"
+"""Stands for the version in what :func:`likeness_of` returns."""
 
 _MAX_TEXT: Final = 262_144
 _MAX_LITERAL: Final = 65_536
@@ -40,6 +44,22 @@ def hash_of(span: IncomingSpan, dialect: Dialect) -> str | None:
     if bound is None or (told is span.attributes.get(_PARAMETERS) and is_schema(bound)):
         return None
     return hash_arguments(bound)
+
+
+def likeness_of(span: IncomingSpan, dialect: Dialect) -> str | None:
+    """Return what calls with equal arguments have in common, if there is no hash to compare.
+
+    Args:
+        span: A span that tells of a call.
+        dialect: Whose words it uses.
+
+    Returns:
+        ``raw:`` and a hash of the arguments as they came; None if they didn't.
+    """
+    told = arguments_of(span, dialect)
+    if told is None or told is span.attributes.get(_PARAMETERS):
+        return None
+    return hash_arguments({"": told}).replace(ARGS_HASH_VERSION, UNBOUND, 1)
 
 
 def bound_by_name(value: Value) -> dict[str, Any] | None:

@@ -9,28 +9,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from fuseboard import conventions as c
-from fuseboard_collector.store.rows import Attempt, Sighting, Span, ToolCall, micros
+from fuseboard_collector.normalise.composing import (
+    attempt_rows,
+    call_row,
+    context_row,
+    context_rows,
+)
+from fuseboard_collector.normalise.executions import execution_of
+from fuseboard_collector.normalise.lineage import Lineage
+from fuseboard_collector.normalise.related import Relative
+from fuseboard_collector.normalise.retries import Retries
+from fuseboard_collector.normalise.twins import join_twins
+from fuseboard_collector.store.rows import Attempt, Sighting, Span, ToolCall
 
-
-@dataclass(frozen=True, slots=True)
-class Relative:
-    """A span of a trace that is no sighting: context, or a call of our own.
-
-    Attributes:
-        start: Microseconds since the epoch.
-        end: Microseconds since the epoch.
-        own_tool: The tool, if the span is a call that the shim recorded.
-    """
-
-    span_id: str
-    parent_span_id: str | None
-    start: int
-    end: int
-    own_tool: str | None = None
-    session: str | None = None
-    agent: str | None = None
-    http_status: int | None = None
+__all__ = ["Assembled", "Relative", "Trace", "assemble"]
 
 
 @dataclass(slots=True)
@@ -63,39 +55,17 @@ def assemble(trace: Trace) -> Assembled:
     Args:
         trace: What is known of it now.
     """
-    return Assembled(calls=[_call(sighting) for sighting in trace.sightings])
-
-
-def _call(sighting: Sighting) -> ToolCall:
-    return ToolCall(
-        tool=sighting.tool,
-        server=sighting.server,
-        start=sighting.start,
-        end=micros(sighting.start) + round(sighting.duration_seconds * 1e6),
-        duration_seconds=sighting.duration_seconds,
-        attempt_seconds=sighting.duration_seconds,
-        outcome=(c.Outcome.ERROR if sighting.failed else c.Outcome.OK).value,
-        trace_id=sighting.trace_id,
-        span_id=sighting.span_id,
-        parent_span_id=sighting.parent_span_id,
-        received_at=sighting.received_at,
-        region=sighting.region,
-        environment=sighting.environment,
-        service=sighting.service,
-        instance=sighting.instance,
-        agent=sighting.agent,
-        session=sighting.session,
-        framework=sighting.framework,
-        instrumentation=sighting.instrumentation,
-        error_class=sighting.error_class,
-        error_type=sighting.error_type,
-        classifier_id=sighting.classifier_id,
-        retryable=sighting.retryable,
-        origin=sighting.origin,
-        http_status=sighting.http_status,
-        error_message=sighting.error_message,
-        call_id=sighting.call_id,
-        args_hash=sighting.args_hash,
-        weight=sighting.weight,
-        attributes=sighting.attributes,
-    )
+    found = Assembled()
+    lineage = Lineage(trace.sightings, trace.relatives)
+    executions = []
+    for group in join_twins(lineage.groups):
+        if group.own is None:
+            executions.append(execution_of(group))
+        else:
+            found.spans += [context_row(seen) for seen in group.seen]
+    for call in Retries(lineage, trace.relatives).calls_of(executions):
+        tries = [item for execution in call for item in execution.tries or (execution,)]
+        found.calls.append(call_row(call, tries))
+        found.attempts += attempt_rows(call, tries)
+        found.spans += context_rows(call, tries)
+    return found

@@ -14,6 +14,9 @@ _NAMES = {
     "strands.telemetry.tracer": "strands",
     "agent_framework": "agent_framework",
     "autogen-core": "autogen",
+    "fastmcp": "fastmcp",
+    "logfire.mcp": "mcp",
+    "logfire.openai_agents": "openai_agents",
     "pydantic-ai": "pydantic_ai",
     "mcp-python-sdk": "mcp",
     "langfuse-sdk": "langfuse",
@@ -23,11 +26,16 @@ _NAMES = {
     "traceloop.tracer": "traceloop",
 }
 
+WITHOUT_RETRIES = frozenset({"openai_agents"})
+"""Frameworks that try no tool again, so that equal calls are the model's own."""
+
 
 def framework_of(scope: str) -> str | None:
     """Return the framework's name; an unknown scope's own name; None without a scope."""
     if scope in _NAMES:
         return _NAMES[scope]
+    if scope.startswith("semantic_kernel"):
+        return "semantic_kernel"
     for prefix in _PREFIXES:
         if scope.startswith(prefix):
             return scope.removeprefix(prefix).split(".", 1)[0]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fuseboard import conventions as c
-from fuseboard_collector.normalise.arguments import hash_of
+from fuseboard_collector.normalise.arguments import hash_of, likeness_of
 from fuseboard_collector.normalise.contents import contents_in
 from fuseboard_collector.normalise.dialects.dialect import Dialect, value_at
 from fuseboard_collector.normalise.faults import ForeignFault, fault_of
@@ -71,7 +71,7 @@ def sighting(
         framework=origin.framework,
         instrumentation=origin.instrumentation,
         call_id=call_id_of(attributes, dialect),
-        args_hash=hash_of(span, dialect),
+        args_hash=hash_of(span, dialect) or likeness_of(span, dialect),
         attempt_number=count(value_at(attributes, dialect.attempt)) or None,
         weight=weight(span.trace_state),
         attributes=remaining(attributes, _PROMOTED | contents_in(attributes), marks),

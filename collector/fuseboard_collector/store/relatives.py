@@ -41,4 +41,5 @@ def _of_span(span: Span) -> assembly.Relative:
     return assembly.Relative(
         span.span_id, span.parent_span_id, start, start + round(span.duration_seconds * 1e6),
         session=span.session, agent=span.agent, http_status=span.http_status,
+        operation=span.operation,
     )  # fmt: skip

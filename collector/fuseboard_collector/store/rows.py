@@ -234,6 +234,8 @@ class Sighting:
 
     Attributes:
         dialect: Name of the module of ``normalise/dialects`` that read it.
+        args_hash: The shim's hash; or ``raw:…``, comparable with its like only, if the arguments
+            can't be bound by name.
         attempt_number: Number of the attempt, from 1, where the span itself says so.
         evidence: How good ``error_type`` is: 0 there is none, 1 a generic word, 2 read out of a
             text, 3 an attribute.
