@@ -42,6 +42,7 @@ QUERY_PARAMETERS: Final[dict[str, tuple[str, ...]]] = {
     "page_latency": _ALL,
     "page_latency_heatmap": _BUCKETED,
     "page_latency_series": _BUCKETED,
+    "page_lost_calls": (*_WINDOW, *_NAMES),
     "page_outcomes": _BUCKETED,
     "page_retries": (*_WINDOW, *_NAMES),
     "page_series": _BUCKETED,
@@ -49,6 +50,7 @@ QUERY_PARAMETERS: Final[dict[str, tuple[str, ...]]] = {
     "page_tools": _ALL,
     "page_totals": _ALL,
     "page_trend": _BUCKETED,
+    "page_unguarded_tools": _ALL,
 }
 """The parameters of each page query: a query takes exactly its own."""
 

@@ -10,7 +10,7 @@ from importlib.resources import files
 
 import pytest
 
-from fuseboard.conventions import BreakerState, ErrorClass, Outcome
+from fuseboard.conventions import SCOPE_NAME, BreakerState, ErrorClass, Outcome
 from fuseboard_collector.store import (
     Batch,
     BreakerTransition,
@@ -46,8 +46,10 @@ def test_literals_are_names_of_the_conventions(name: str) -> None:
         if not line.lstrip().startswith("--")
     )  # fmt: skip
     own = {"unknown", "", "tool", "region", "faults", "retried", "slow", "success", "failure",
-           "firing", "pending", "no_data", "critical", "warning", "/"}  # fmt: skip
-    keys = {f"$.{key}" for key in ("breaker", "tool", "region", "upstream", "state", "since")}
+           "firing", "pending", "no_data", "critical", "warning", "/", ", ",
+           SCOPE_NAME}  # fmt: skip
+    keys = {f"$.{key}" for key in ("breaker", "tool", "region", "upstream", "state", "since",
+                                   "start", "span_id", "args_hash")}  # fmt: skip
     names = {*ErrorClass, *Outcome, *BreakerState, "$[*]"} | keys | own
     assert set(re.findall(r"'([^']*)'", sql)) <= names
 

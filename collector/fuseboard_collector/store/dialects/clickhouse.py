@@ -24,6 +24,7 @@ CLICKHOUSE: Final = Dialect(
         "field": "JSONExtract({0}, '{1}', 'Nullable(String)')",
         "time_of": "parseDateTime64BestEffortOrNull({0}, 6, 'UTC')",
         "cut": "leftUTF8({0}, {1})",
+        "joined": "nullIf(arrayStringConcat(arraySort(groupUniqArray({0})), ', '), '')",
         "json": "{0}",
         # The engine of such tables keeps the newest row alone.
         "forget": "",

@@ -29,6 +29,8 @@ DUCKDB: Final = Dialect(
         "time_of": "TRY_CAST({0} AS TIMESTAMP)",
         # The first characters of a text.
         "cut": "left({0}, {1})",
+        # The different texts of a group in one, sorted.
+        "joined": "string_agg(DISTINCT {0}, ', ' ORDER BY {0})",
         # Text into a column of JSON.
         "json": "{0}::JSON",
         # Make room for the one row that a table keeps.
