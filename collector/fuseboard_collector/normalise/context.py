@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fuseboard_collector.normalise.contents import contents_in
+from fuseboard_collector.normalise.contents import contents_in, plain_name
 from fuseboard_collector.normalise.hints import INVOKE_AGENT, hints_of
 from fuseboard_collector.normalise.incoming import SPAN_KINDS, STATUS_CODES, IncomingSpan
 from fuseboard_collector.normalise.origin import Origin
@@ -23,7 +23,7 @@ def span_row(span: IncomingSpan, origin: Origin, received: int) -> Span:
     kind = span.kind if 0 <= span.kind < len(SPAN_KINDS) else 0
     status = span.status_code if 0 <= span.status_code < len(STATUS_CODES) else 0
     hints = hints_of(span.attributes)
-    name = clean(span.name)[:MAX_NAME] or "unnamed"
+    name = clean(plain_name(span.name, span.attributes))[:MAX_NAME] or "unnamed"
     return Span(
         trace_id=span.trace_id,
         span_id=span.span_id,

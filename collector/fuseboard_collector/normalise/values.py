@@ -7,6 +7,7 @@ import json
 import math
 from collections.abc import Collection, Mapping
 
+from fuseboard.telemetry.redaction import redact
 from fuseboard_collector.normalise.incoming import Attributes, Value
 
 MAX_NAME = 256
@@ -128,7 +129,9 @@ def _bounded(value: Value, name: str, marks: list[str], depth: int = 0) -> objec
     if isinstance(value, str):
         if len(value) > MAX_TEXT:
             marks.append(f"cut: {clean(name)[:MAX_NAME]}")
-        return clean(value[:MAX_TEXT])
+        value = clean(value[:MAX_TEXT])
+        # Addresses carry user names, passwords and keys.
+        return redact(value, MAX_TEXT) if "://" in value else value
     if isinstance(value, bool) or value is None:
         return value
     if isinstance(value, int):
