@@ -9,19 +9,14 @@ from __future__ import annotations
 
 import json
 import tarfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-from fuseboard_collector.normalise.assembly import Trace, assemble
 from fuseboard_collector.normalise.incoming import IncomingSpan, Traces
-from fuseboard_collector.normalise.normaliser import normalise_traces
 from fuseboard_collector.receiver import otlp_protobuf
-from fuseboard_collector.store.rows import Sighting, ToolCall
 
 ARCHIVE = Path(__file__).parents[1] / "data" / "otlp" / "recordings.tar.xz"
 RECEIVED = 1_796_000_000_000_000
@@ -70,24 +65,3 @@ def recordings() -> dict[str, Recording]:
                 calls = json.load(stream)["tool_calls"]
                 expected[member.name.removesuffix(".expected.json")] = calls
     return {name: Recording(name, bodies[name], expected[name]) for name in sorted(bodies)}
-
-
-def calls_of(traces: Traces) -> dict[str, ToolCall]:
-    """Return the calls that a request comes to, by the id of their span."""
-    batch = normalise_traces(traces, RECEIVED)
-    calls = list(batch.calls)
-    seen: dict[str, list[Sighting]] = {}
-    for sighting in batch.sightings:
-        seen.setdefault(sighting.trace_id, []).append(sighting)
-    for trace_id, sightings in seen.items():
-        calls += assemble(Trace(trace_id, sightings)).calls
-    return {call.span_id: call for call in calls}
-
-
-MERGED = ("combo-", "fastmcp-native/", "mcp-native/stdio", "langchain-openinference+")
-
-
-def until_relatives_are_merged(names: Iterable[str]) -> list[Any]:
-    """Return parameters; those whose calls have several spans may fail so far."""
-    mark = pytest.mark.xfail(reason="relatives of a call are not merged yet", strict=False)
-    return [pytest.param(n, marks=mark) if n.startswith(MERGED) else n for n in names]

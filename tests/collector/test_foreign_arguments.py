@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from recorded_exports import Recording, calls_of, recordings, until_relatives_are_merged
+from assembled_exports import expected_of, whole
+from recorded_exports import Recording, recordings
 
 from fuseboard import conventions as c
 from fuseboard.arguments import hash_arguments
@@ -15,6 +16,7 @@ from fuseboard_collector.normalise.arguments import bound_by_name, hash_of
 from fuseboard_collector.normalise.dialects import genai, openinference
 from fuseboard_collector.normalise.dialects.dialect import Dialect
 from fuseboard_collector.normalise.incoming import IncomingSpan
+from fuseboard_collector.store.rows import ToolCall
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "data" / "args_hash_vectors.json").read_text())
 # Those that are JSON, with the default key and nothing left out.
@@ -51,7 +53,7 @@ WITHOUT = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("name", until_relatives_are_merged(recordings()))
+@pytest.mark.parametrize("name", recordings())
 def test_a_recorded_call_has_the_hash_that_the_shim_gives_its_arguments(name: str) -> None:
     recording = recordings()[name]
     for item, call in executed(recording):
@@ -79,12 +81,12 @@ def test_calls_that_are_repeated_have_one_hash_whoever_repeats_them(name: str) -
     assert all(len(found) == 1 and None not in found for found in hashes.values())
 
 
-def executed(recording: Recording) -> list[tuple[dict[str, Any], Any]]:
-    calls = calls_of(recording.traces())
+def executed(recording: Recording) -> list[tuple[dict[str, Any], ToolCall]]:
+    calls = whole(recording.name).calls()
     return [
-        (item, calls[item["span_id"]])
-        for item in recording.expected
-        if item["span_id"] and "kind" not in item
+        (expected.last, calls[span_id])
+        for expected in expected_of(recording)
+        for span_id in calls.keys() & expected.spans
     ]
 
 

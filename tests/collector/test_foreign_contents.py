@@ -8,7 +8,8 @@ from dataclasses import fields
 from typing import Any
 
 import pytest
-from recorded_exports import RECEIVED, Recording, calls_of, recordings
+from assembled_exports import whole
+from recorded_exports import RECEIVED, Recording, recordings
 
 from fuseboard_collector.normalise.contents import contents_in
 from fuseboard_collector.normalise.incoming import IncomingSpan, Source, Traces
@@ -63,7 +64,7 @@ def stored(recording: Recording) -> Iterator[tuple[str, str]]:
     """Yield column and text of everything that a recording brings into the store."""
     batch = normalise_traces(recording.traces(), RECEIVED)
     rows = [row for rows in batch.lists() for row in rows]
-    for row in [*rows, *calls_of(recording.traces()).values()]:
+    for row in [*rows, *whole(recording.name).result()]:
         for column in fields(row):
             value = getattr(row, column.name)
             if isinstance(value, str):
