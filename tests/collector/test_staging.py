@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from fuseboard_collector.errors import StoreBusyError
+from fuseboard_collector.normalise import assembly
 from fuseboard_collector.store import Batch, Span, Store, ToolCall
 from fuseboard_collector.store.at_once import assembled_at_once
 from fuseboard_collector.store.rows import Attempt, Sighting
@@ -149,6 +151,195 @@ def test_own_attempts_do_not_count_as_assembled(store: Store, rows: Rows) -> Non
         store.settle()
     assert len([row for row in rows("attempts") if row["call_span_id"] == "ef" * 8]) == 2
     assert len(rows("tool_calls")) == 4
+
+
+def own_call(**fields: Any) -> ToolCall:
+    given: dict[str, Any] = {
+        "end": NOW + 260_000, "duration_seconds": 0.27, "instrumentation": "fuseboard",
+        "received_at": NOW + 310_000,
+    }  # fmt: skip
+    ids = {"trace_id": TRACE, "span_id": "ef" * 8}
+    return ToolCall("search", **{**ids, **given, **fields})
+
+
+BELOW = {"parent_span_id": "ef" * 8}
+
+
+@pytest.mark.parametrize("restart", [False, True])
+@pytest.mark.parametrize("order", ["own first", "foreign first", "together", "foreign pending"])
+def test_our_own_span_beats_a_foreign_relative_whichever_came_first(
+    make_store: Callable[..., Store], order: str, restart: bool
+) -> None:
+    own = Batch(calls=[own_call()])
+    foreign = Batch(sightings=[sighting(1, **BELOW)])
+    together = Batch(calls=own.calls, sightings=foreign.sightings)
+    steps = {"own first": [own, foreign], "together": [together]}.get(order, [foreign, own])
+    store = make_store(retention_days=None)
+    for batch in steps:
+        store.append(batch).result(10)
+        if order == "foreign first":
+            store.settle()
+            assert store.stats.get("assembled_calls") == (batch is foreign or not restart)
+        if restart:
+            store.close()
+            store = make_store(retention_days=None)
+    store.settle()
+    assert [call["span_id"] for call in calls(store)] == ["ef" * 8]
+    assert store.query("export_attempts", EVERYTHING).num_rows == 1
+    assert [row["span_id"] for row in table(store, "spans")] == [f"{1:016x}"]
+
+
+def test_an_own_call_under_which_another_tool_runs_hides_nothing(store: Store) -> None:
+    other = own_call(trace_id="cd" * 16, span_id="cc" * 8)
+    store.append(Batch(calls=[own_call(), other])).result(10)
+    store.append(Batch(sightings=[sighting(1, tool="fetch", **BELOW)])).result(10)
+    store.settle()
+    assert len(calls(store)) == 3
+
+
+def test_own_calls_wait_for_nothing_and_stage_nothing(store: Store) -> None:
+    store.append(Batch(calls=[own_call()])).result(10)
+    assert len(calls(store)) == 1
+    assert store.describe()["staged"] == {"traces": 0, "spans": 0, "oldest_seconds": None}
+    assert table(store, "staged_traces") == []
+
+
+def table(store: Store, name: str) -> list[dict[str, Any]]:
+    database = store._database
+    assert database is not None
+    with database.cursor() as cursor:
+        found = cursor.execute(f"SELECT * FROM {name} ORDER BY ALL").fetchall()
+        names = [item[0] for item in cursor.description or ()]
+    return [dict(zip(names, row, strict=True)) for row in found]
+
+
+def test_context_that_comes_late_is_inherited(store: Store) -> None:
+    store.append(Batch(sightings=[sighting(1, parent_span_id="aa" * 8)])).result(10)
+    store.settle()
+    assert [call["session"] for call in calls(store)] == [None]
+    agent = Span(TRACE, "aa" * 8, "invoke_agent", NOW - 1000, 5.0, session="thread-1",
+                 agent="planner", received_at=NOW + 5_000_000)  # fmt: skip
+    store.append(Batch(spans=[agent])).result(10)
+    store.settle()
+    found = [(call["session"], call["agent"]) for call in calls(store)]
+    assert found == [("thread-1", "planner")]
+
+
+HOUR = 3_600_000_000
+
+
+def expire(store: Store, clock: ManualClock, seconds: float, until: Callable[..., None]) -> None:
+    clock.seconds = seconds
+    until(lambda: table(store, "sightings") == [], "deletion")
+
+
+def test_a_relative_that_comes_after_the_others_were_deleted_doubles_nothing(
+    make_store: Callable[..., Store], until: Callable[..., None]
+) -> None:
+    clock = ManualClock()
+    store = make_store(retention_days=None, clock=clock)
+    outer = sighting(1, dialect="mcp", kind="client")
+    store.append(Batch(sightings=[outer])).result(10)
+    store.settle()
+    expire(store, clock, 7 * 3600.0, until)
+    late = {"received_at": NOW + 7 * HOUR, "parent_span_id": f"{1:016x}"}
+    store.append(Batch(sightings=[sighting(2, **late), sighting(3, tool="fetch", **late)])).result(
+        10
+    )
+    store.settle()
+    assert sorted(call["tool"] for call in calls(store)) == ["fetch", "search"]
+    assert store.stats.get("late_relatives") == 2
+
+
+def test_what_waits_is_not_deleted_however_old_it_is(
+    make_store: Callable[..., Store], until: Callable[..., None]
+) -> None:
+    clock = ManualClock()
+    store = make_store(retention_days=None, clock=clock)
+    other = sighting(2, trace="cd" * 16)
+    store.append(Batch(sightings=[other])).result(10)
+    store.settle()
+    store.append(Batch(sightings=[sighting(1)])).result(10)
+    store.close()
+    clock.seconds = 7 * 3600.0
+    store = make_store(retention_days=None, clock=clock)
+    clock.seconds += 601.0
+    until(lambda: table(store, "sightings") == [], "assembly, then deletion")
+    assert len(calls(store)) == 2
+
+
+def test_too_many_waiting_spans_are_refused_and_own_calls_are_not(
+    make_store: Callable[..., Store], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = make_store(retention_days=None, clock=ManualClock())
+    monkeypatch.setattr(store._assembling.staging, "_max_staged", 2)
+    store.append(Batch(sightings=[sighting(1), sighting(2)])).result(10)
+    with pytest.raises(StoreBusyError, match="2 spans of other instrumentation wait"):
+        store.append(Batch(sightings=[sighting(3)]))
+    store.append(Batch(calls=[own_call()])).result(10)
+    store.settle()
+    store.append(Batch(sightings=[sighting(3)])).result(10)
+
+
+def test_a_trace_that_can_not_be_assembled_holds_up_no_other(
+    make_store: Callable[..., Store], monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:  # fmt: skip
+    original = assembly.assemble
+
+    def fail(trace: assembly.Trace) -> assembly.Assembled:
+        if trace.trace_id == TRACE:
+            raise ZeroDivisionError("odd trace")
+        return original(trace)
+
+    monkeypatch.setattr(assembly, "assemble", fail)
+    store = make_store(retention_days=None)
+    others = [sighting(n, trace=f"{n:032x}") for n in range(2, 9)]
+    store.append(Batch(sightings=[sighting(1), *others])).result(10)
+    store.settle()
+    assert len(calls(store)) == 7
+    assert store.stats.get("assembly_failures") == 1
+    assert TRACE in caplog.text
+    assert "odd trace" in caplog.text
+    store.close()
+    monkeypatch.setattr(assembly, "assemble", original)
+    store = make_store(retention_days=None)
+    store.settle()
+    assert len(calls(store)) == 8, "the next start tries again"
+
+
+def test_a_trace_without_end_is_assembled_piece_by_piece(
+    make_store: Callable[..., Store], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else each of its spans would cost as much as all before it."""
+    store = make_store(retention_days=None)
+    monkeypatch.setattr(store._assembling.staging, "_max_trace", 20)
+    for first in range(0, 100, 10):
+        later = {"received_at": NOW + first * 1_000_000, "start": NOW + first * 900_000}
+        store.append(
+            Batch(sightings=[sighting(first + n, tool=f"t{first + n}", **later) for n in range(10)])
+        ).result(10)
+        store.settle()
+    assert sorted(call["tool"] for call in calls(store)) == sorted(f"t{n}" for n in range(100))
+
+
+def test_traces_that_memory_forgot_are_found_on_disk(
+    make_store: Callable[..., Store], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = make_store(retention_days=None)
+    monkeypatch.setattr(store._assembling.staging, "_max_known", 3)
+    outer = [sighting(n, trace=f"{n:032x}", kind="client") for n in range(1, 9)]
+    store.append(Batch(sightings=outer)).result(10)
+    store.settle()
+    inner = [
+        sighting(n + 100, trace=f"{n:032x}", parent_span_id=f"{n:016x}", dialect="mcp",
+                 received_at=NOW + 60_000_000)
+        for n in range(1, 9)
+    ]  # fmt: skip
+    store.append(Batch(sightings=inner)).result(10)
+    store.settle()
+    assert len(calls(store)) == 8
+    assert store.stats.get("reassembled_traces") == 8
 
 
 def test_a_store_that_keeps_nothing_back_assembles_each_request_by_itself() -> None:
