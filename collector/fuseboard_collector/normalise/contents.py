@@ -7,7 +7,7 @@ that a dialect that is not known yet does not bring contents into the store.
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from enum import Enum
 from typing import Final
 
 from fuseboard_collector.normalise.incoming import Attributes
@@ -42,15 +42,30 @@ _LAST_WORD: Final = re.compile(rf"(?:^|[._/-])(?:{_WORDS}|{_SECRETS})\Z")
 _CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
-def contents_in(attributes: Attributes) -> set[str]:
-    """Return the names of the attributes that hold content.
+class Held(Enum):
+    """What an attribute of some name holds; a number may be a count of contents."""
 
-    A number by a name that is not listed is a count of something, not its content.
-    """
+    FACT = "fact"
+    CONTENT = "content"
+    CONTENT_OR_COUNT = "content, or a count if it is a number"
+
+
+def held_by(name: str) -> Held:
+    """Return what an attribute of this name holds."""
+    if name.startswith(_PREFIXES):
+        return Held.CONTENT
+    if _LAST_WORD.search(_CAMEL.sub("_", name).lower()):
+        return Held.CONTENT_OR_COUNT
+    return Held.FACT
+
+
+def contents_in(attributes: Attributes) -> set[str]:
+    """Return the names of the attributes that hold content."""
     return {
         name
         for name, value in attributes.items()
-        if (held := _holds(name)) and (held == _ALWAYS or not isinstance(value, int | float))
+        if (held := held_by(name)) is Held.CONTENT
+        or (held is Held.CONTENT_OR_COUNT and not isinstance(value, int | float))
     }
 
 
@@ -61,13 +76,3 @@ def plain_name(name: str, attributes: Attributes) -> str:
         if isinstance(task, str) and task:
             name = name.replace(task, "…")
     return name
-
-
-_ALWAYS, _UNLESS_NUMBER = 2, 1
-
-
-@lru_cache(maxsize=4096)
-def _holds(name: str) -> int:
-    if name.startswith(_PREFIXES):
-        return _ALWAYS
-    return _UNLESS_NUMBER if _LAST_WORD.search(_CAMEL.sub("_", name).lower()) else 0

@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
-from fuseboard_collector.normalise.contents import contents_in, plain_name
-from fuseboard_collector.normalise.hints import INVOKE_AGENT, hints_of
+from fuseboard_collector.normalise.contents import plain_name
+from fuseboard_collector.normalise.hints import INVOKE_AGENT, count_in, name_in, operation_in
 from fuseboard_collector.normalise.incoming import SPAN_KINDS, STATUS_CODES, IncomingSpan
+from fuseboard_collector.normalise.layouts import Layout
 from fuseboard_collector.normalise.origin import Origin
 from fuseboard_collector.normalise.times import period
-from fuseboard_collector.normalise.values import MAX_NAME, clean, remaining
+from fuseboard_collector.normalise.values import MAX_NAME, clean, document_of
 from fuseboard_collector.store.rows import Span
 
 
-def span_row(span: IncomingSpan, origin: Origin, received: int) -> Span:
+def span_row(span: IncomingSpan, origin: Origin, layout: Layout, received: int) -> Span:
     """Return the lean row of any span: no message contents, no events.
 
     Args:
         span: The span.
         origin: Who sent it.
+        layout: What its attributes are.
         received: When, microseconds since the epoch.
     """
+    attributes, hints = span.attributes, layout.hints
     when = period(span.start_ns, span.end_ns, received)
     kind = span.kind if 0 <= span.kind < len(SPAN_KINDS) else 0
     status = span.status_code if 0 <= span.status_code < len(STATUS_CODES) else 0
-    hints = hints_of(span.attributes)
-    name = clean(plain_name(span.name, span.attributes))[:MAX_NAME] or "unnamed"
+    name = clean(plain_name(span.name, attributes))[:MAX_NAME] or "unnamed"
+    operation = operation_in(attributes, hints.operation)
+    agent = name_in(attributes, hints.agent)
     return Span(
         trace_id=span.trace_id,
         span_id=span.span_id,
@@ -35,13 +39,13 @@ def span_row(span: IncomingSpan, origin: Origin, received: int) -> Span:
         service=origin.service,
         status=STATUS_CODES[status],
         instrumentation=origin.instrumentation,
-        session=hints.session,
-        agent=hints.agent or (_agent_in(name) if hints.operation == INVOKE_AGENT else None),
-        operation=hints.operation,
-        http_status=hints.http_status,
-        input_tokens=hints.input_tokens,
-        output_tokens=hints.output_tokens,
-        attributes=remaining(span.attributes, contents_in(span.attributes), when.marks),
+        session=name_in(attributes, hints.session),
+        agent=agent or (_agent_in(name) if operation == INVOKE_AGENT else None),
+        operation=operation,
+        http_status=count_in(attributes, hints.http_status, 999),
+        input_tokens=count_in(attributes, hints.input_tokens),
+        output_tokens=count_in(attributes, hints.output_tokens),
+        attributes=document_of(attributes, layout.kept_of(attributes), when.marks),
         received_at=received,
     )
 

@@ -5,18 +5,17 @@ Each emitter has its own names for these; of several on one span the most tellin
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from fuseboard import conventions as c
-from fuseboard_collector.normalise.incoming import Attributes, Value
+from fuseboard_collector.normalise.incoming import Attributes
 from fuseboard_collector.normalise.naming import unquoted
 from fuseboard_collector.normalise.values import count, text
 
 CHAT: Final = "chat"
 INVOKE_AGENT: Final = "invoke_agent"
-_MAX_TOKENS = 2**53
 
 _SESSION = (
     c.GEN_AI_CONVERSATION_ID,
@@ -73,20 +72,6 @@ _OUTPUT = (
     "ai.usage.outputTokens",
     "ai.usage.completionTokens",
 )
-_ROLES = {
-    "session": _SESSION,
-    "agent": _AGENT,
-    "operation": _OPERATION,
-    "http_status": _STATUS,
-    "input_tokens": _INPUT,
-    "output_tokens": _OUTPUT,
-}
-# Attribute → what it tells, and its place among those that tell the same.
-_RANKS: Mapping[str, tuple[int, str]] = {
-    name: (rank, role) for role, names in _ROLES.items() for rank, name in enumerate(names)
-}
-HINT_NAMES: Final = frozenset(_RANKS)
-
 # Other words for the operations of GenAI conventions; those left out say nothing of use here.
 _OPERATIONS: Mapping[str, str] = {
     "LLM": CHAT, "AGENT": INVOKE_AGENT, "TOOL": c.EXECUTE_TOOL, "EMBEDDING": "embeddings",
@@ -101,56 +86,65 @@ _OPERATIONS: Mapping[str, str] = {
 _SAID_OUTRIGHT = frozenset({c.GEN_AI_OPERATION_NAME, "mcp.method.name", "rpc.method"})
 
 
-@dataclass(slots=True)
-class Hints:
-    """What a span's attributes say; counts are of tokens."""
+@dataclass(frozen=True, slots=True)
+class HintNames:
+    """Which of a span's attributes tell what, the most telling first."""
 
-    session: str | None = None
-    agent: str | None = None
-    operation: str | None = None
-    http_status: int | None = None
-    input_tokens: int | None = None
-    output_tokens: int | None = None
+    session: tuple[str, ...]
+    agent: tuple[str, ...]
+    operation: tuple[str, ...]
+    http_status: tuple[str, ...]
+    input_tokens: tuple[str, ...]
+    output_tokens: tuple[str, ...]
 
 
-def hints_of(attributes: Attributes) -> Hints:
-    """Return what a span's attributes say.
+def hint_names(names: Collection[str]) -> HintNames:
+    """Return which attributes tell what.
+
+    Args:
+        names: Those of a span's attributes.
+    """
+    roles = (_SESSION, _AGENT, _OPERATION, _STATUS, _INPUT, _OUTPUT)
+    return HintNames(*(tuple(name for name in role if name in names) for role in roles))
+
+
+def name_in(attributes: Attributes, names: tuple[str, ...]) -> str | None:
+    """Return the first name that attributes have.
 
     Args:
         attributes: Of any span.
+        names: Where to look.
     """
-    hints = Hints()
-    for name in sorted(attributes.keys() & HINT_NAMES, key=_RANKS.__getitem__):
-        role = _RANKS[name][1]
-        if getattr(hints, role) is None:
-            setattr(hints, role, _READ[role](name, attributes[name]))
-    return hints
+    for name in names:
+        if (found := text(unquoted(attributes[name]))) is not None:
+            return found
+    return None
 
 
-def _name(_: str, value: Value) -> str | None:
-    return text(unquoted(value))
+def operation_in(attributes: Attributes, names: tuple[str, ...]) -> str | None:
+    """Return what a span does, in the words of GenAI conventions where they have one for it.
+
+    Args:
+        attributes: Of any span.
+        names: Where to look.
+    """
+    for name in names:
+        said = text(unquoted(attributes[name]))
+        found = said if name in _SAID_OUTRIGHT else _OPERATIONS.get(said or "")
+        if found is not None:
+            return found
+    return None
 
 
-def _operation(name: str, value: Value) -> str | None:
-    said = text(unquoted(value))
-    if said is None or name in _SAID_OUTRIGHT:
-        return said
-    return _OPERATIONS.get(said)
+def count_in(attributes: Attributes, names: tuple[str, ...], most: int = 2**53) -> int | None:
+    """Return the first count that attributes have.
 
-
-def _status(_: str, value: Value) -> int | None:
-    return count(value, 999)
-
-
-def _tokens(_: str, value: Value) -> int | None:
-    return count(value, _MAX_TOKENS)
-
-
-_READ = {
-    "session": _name,
-    "agent": _name,
-    "operation": _operation,
-    "http_status": _status,
-    "input_tokens": _tokens,
-    "output_tokens": _tokens,
-}
+    Args:
+        attributes: Of any span.
+        names: Where to look.
+        most: What is taken for more.
+    """
+    for name in names:
+        if (found := count(attributes[name], most)) is not None:
+            return found
+    return None

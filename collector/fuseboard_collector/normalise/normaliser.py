@@ -9,9 +9,10 @@ from fuseboard_collector.normalise.context import span_row
 from fuseboard_collector.normalise.dialects.recognising import recognise
 from fuseboard_collector.normalise.events import IncompleteEventError, add_event
 from fuseboard_collector.normalise.incoming import IncomingSpan, Logs, Source, Traces
+from fuseboard_collector.normalise.layouts import layout_of
 from fuseboard_collector.normalise.origin import Origin, origin_of
 from fuseboard_collector.normalise.sightings import sighting
-from fuseboard_collector.store.rows import Batch, Sighting
+from fuseboard_collector.store.rows import Batch
 
 
 def normalise_traces(traces: Traces, received: int) -> Batch:
@@ -36,17 +37,20 @@ def _add_span(
         batch.calls.append(own.call(span, source, received))
     elif own.is_attempt(span) and span.parent_span_id is not None:
         batch.attempts.append(own.attempt(span, source, received))
-    elif (seen := _seen(span, origin, received)) is not None:
+    else:
+        _add_foreign(span, origin, received, batch)
+
+
+def _add_foreign(span: IncomingSpan, origin: Origin, received: int, batch: Batch) -> None:
+    layout = layout_of(span.attributes)
+    dialect = recognise(span, layout.marks, origin.dialect)
+    seen = None
+    if dialect is not None and not own.is_duplicate(span):
+        seen = sighting(span, origin, layout, dialect, received)
+    if seen is not None:
         batch.sightings.append(seen)
     else:
-        batch.spans.append(span_row(span, origin, received))
-
-
-def _seen(span: IncomingSpan, origin: Origin, received: int) -> Sighting | None:
-    dialect = recognise(span, origin.dialect)
-    if dialect is None or own.is_duplicate(span):
-        return None
-    return sighting(span, origin, dialect, received)
+        batch.spans.append(span_row(span, origin, layout, received))
 
 
 def normalise_logs(logs: Logs, received: int) -> tuple[Batch, int, Counter[str]]:

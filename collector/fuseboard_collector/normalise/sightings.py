@@ -4,36 +4,30 @@ from __future__ import annotations
 
 from fuseboard import conventions as c
 from fuseboard_collector.normalise.arguments import hash_of, likeness_of
-from fuseboard_collector.normalise.contents import contents_in
 from fuseboard_collector.normalise.dialects.dialect import Dialect, value_at
 from fuseboard_collector.normalise.faults import ForeignFault, fault_of
-from fuseboard_collector.normalise.hints import hints_of
+from fuseboard_collector.normalise.hints import name_in
 from fuseboard_collector.normalise.incoming import SPAN_KINDS, IncomingSpan
+from fuseboard_collector.normalise.layouts import Layout
 from fuseboard_collector.normalise.naming import call_id_of, tool_and_server
 from fuseboard_collector.normalise.origin import LANGFUSE_ENVIRONMENT, Origin
 from fuseboard_collector.normalise.sampling import weight
 from fuseboard_collector.normalise.times import period
-from fuseboard_collector.normalise.values import MAX_NAME, clean, count, remaining, text
+from fuseboard_collector.normalise.values import MAX_NAME, clean, count, document_of, text
 from fuseboard_collector.store.rows import Sighting
 
 GUESSED_STATUS = "http_status read from a message"
-_PROMOTED = frozenset(
-    {
-        c.GEN_AI_OPERATION_NAME, c.GEN_AI_TOOL_NAME, c.GEN_AI_TOOL_CALL_ID, c.GEN_AI_AGENT_NAME,
-        c.GEN_AI_CONVERSATION_ID, c.ERROR_TYPE, c.HTTP_RESPONSE_STATUS_CODE, c.CLOUD_REGION,
-        "session.id",
-    }
-)  # fmt: skip
 
 
 def sighting(
-    span: IncomingSpan, origin: Origin, dialect: Dialect, received: int
+    span: IncomingSpan, origin: Origin, layout: Layout, dialect: Dialect, received: int
 ) -> Sighting | None:
     """Return what a span says of a call, with our class for its fault.
 
     Args:
         span: A span that tells of a call.
         origin: Who sent it.
+        layout: What its attributes are.
         dialect: Whose words it uses.
         received: When, microseconds since the epoch.
 
@@ -45,7 +39,6 @@ def sighting(
         return None
     attributes = span.attributes
     when = period(span.start_ns, span.end_ns, received)
-    hints = hints_of(attributes)
     fault = fault_of(span, dialect, tool or "")
     marks = when.marks
     if fault is not None and fault.status_is_guess:
@@ -66,15 +59,15 @@ def sighting(
         environment=origin.environment or text(attributes.get(LANGFUSE_ENVIRONMENT)),
         service=origin.service,
         instance=origin.instance,
-        agent=hints.agent,
-        session=hints.session,
+        agent=name_in(attributes, layout.hints.agent),
+        session=name_in(attributes, layout.hints.session),
         framework=origin.framework,
         instrumentation=origin.instrumentation,
         call_id=call_id_of(attributes, dialect),
         args_hash=hash_of(span, dialect) or likeness_of(span, dialect),
         attempt_number=count(value_at(attributes, dialect.attempt)) or None,
         weight=weight(span.trace_state),
-        attributes=remaining(attributes, _PROMOTED | contents_in(attributes), marks),
+        attributes=document_of(attributes, layout.kept_of_call(attributes), marks),
     )
     if fault is not None:
         _add_fault(row, fault)

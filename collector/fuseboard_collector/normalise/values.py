@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from fuseboard.telemetry.redaction import redact
 from fuseboard_collector.normalise.incoming import Attributes, Value
@@ -80,20 +80,34 @@ def remaining(
         marks: What was changed in the record already.
 
     Returns:
+        As :func:`document_of`.
+    """
+    return document_of(attributes, [name for name in attributes if name not in without], marks)
+
+
+def document_of(
+    attributes: Attributes, names: Sequence[str], marks: Collection[str] = ()
+) -> str | None:
+    """Return some attributes as JSON text.
+
+    Args:
+        attributes: The record's attributes.
+        names: Those to keep.
+        marks: What was changed in the record already.
+
+    Returns:
         At most ``MAX_JSON`` characters; what was cut is named under ``MARKS``. None if
         nothing is left.
     """
+    if not names and not marks:
+        return None
     noted = list(marks)
     kept: dict[str, object] = {}
-    for name, value in attributes.items():
-        if name in without:
-            continue
+    for name in names:
         if len(kept) == MAX_ITEMS:
             noted.append("attributes dropped")
             break
-        kept[clean(name)[:MAX_NAME]] = _bounded(value, name, noted)
-    if not kept and not noted:
-        return None
+        kept[clean(name)[:MAX_NAME]] = _bounded(attributes[name], name, noted)
     if noted:
         kept[MARKS] = noted[:MAX_ITEMS]
     document = _json(kept)
@@ -158,8 +172,15 @@ def _bounded_nest(
     }
 
 
-_encoder = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, default=str)
+def _make_encode() -> Callable[[object], str]:
+    """Return what ``JSONEncoder.encode`` is, without its making an encoder for each text."""
+    encoder = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, default=str)
+    make = getattr(json.encoder, "c_make_encoder", None)
+    if make is None:
+        return encoder.encode
+    quote = json.encoder.encode_basestring
+    chunks = make(None, str, quote, None, ":", ",", False, False, True)
+    return lambda value: "".join(chunks(value, 0))
 
 
-def _json(value: object) -> str:
-    return _encoder.encode(value)
+_json = _make_encode()

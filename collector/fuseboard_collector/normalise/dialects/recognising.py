@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import lru_cache
+from typing import TypeAlias
 
 from fuseboard import conventions as c
 from fuseboard_collector.normalise.dialects import (
@@ -26,8 +27,11 @@ from fuseboard_collector.normalise.dialects import (
 from fuseboard_collector.normalise.dialects.dialect import Dialect
 from fuseboard_collector.normalise.incoming import IncomingSpan
 
+Marks: TypeAlias = tuple[tuple[str, Mapping[str, Dialect]], ...]
+"""Attributes that may mark a span as a call, and which values do in which dialect."""
+
 # A span may carry several of these; the more special come first.
-_MARKS: tuple[tuple[str, Mapping[str, Dialect]], ...] = tuple(
+_MARKS: Marks = tuple(
     item
     for module in (
         openllmetry, openinference, vercel_ai, langfuse, langsmith, mlflow, mcp, logfire, genai,
@@ -70,16 +74,26 @@ def dialect_of_scope(scope: str) -> Dialect | None:
     return found
 
 
-def recognise(span: IncomingSpan, scoped: Dialect | None) -> Dialect | None:
+def marks_among(names: Collection[str]) -> Marks:
+    """Return which attributes may mark a span as a call of a tool, and their values that do.
+
+    Args:
+        names: Those of a span's attributes.
+    """
+    return tuple(mark for mark in _MARKS if mark[0] in names)
+
+
+def recognise(span: IncomingSpan, marks: Marks, scoped: Dialect | None) -> Dialect | None:
     """Return the dialect in which a span tells of a call of a tool; None if it tells of none.
 
     Args:
         span: A span of anyone else.
+        marks: Those among its attributes.
         scoped: The dialect of its scope, which knows better than a mark on the span.
     """
     attributes = span.attributes
-    for name, dialects in _MARKS:
-        value = attributes.get(name)
+    for name, dialects in marks:
+        value = attributes[name]
         if type(value) is str and (found := dialects.get(value)) is not None:
             break
     else:
