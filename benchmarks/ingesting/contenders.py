@@ -101,7 +101,7 @@ def start(name: str, folder: Path) -> Server:
         return Server(name, file, process, f"http://127.0.0.1:{process.stdout.readline().strip()}")
     process = _start(
         [sys.executable, "-m", "fuseboard_server", "serve", f"--data={folder}", "--ui-port=0",
-         "--otlp-http-port=0"]
+         "--otlp-http-port=0", "--otlp-grpc-port=off"]
     )  # fmt: skip
     return Server(name, folder / "fuseboard.duckdb", process, _announced(process))
 

@@ -1,4 +1,4 @@
-"""The read API: named queries as Arrow, health, and the collector's own counters.
+"""The read API: named queries as Arrow, health, and the collector's own counters and metrics.
 
 An answer is written to a spool first, in memory or, when it is large, on disk. So its size costs
 the server no memory, an error still has its status, and a client that reads slowly holds no
@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
 import pyarrow as pa
@@ -25,10 +25,12 @@ from fuseboard_collector.errors import (
     StoreError,
     UnknownQueryError,
 )
+from fuseboard_collector.metrics import Exposition
 from fuseboard_collector.receiver.body import read
 from fuseboard_collector.receiver.errors import TooLargeError
-from fuseboard_collector.remote import ARROW_STREAM, QUERY_PATH, RemoteReader
+from fuseboard_collector.remote import ARROW_STREAM, QUERY_PATH, STATS_PATH, RemoteReader
 from fuseboard_collector.store.surface import AnyStore
+from fuseboard_collector.tokens import OPEN, Token
 
 __all__ = ["RemoteReader", "routes"]
 
@@ -38,6 +40,8 @@ MAX_WAITING = 64
 """Queries that may run or wait at once; a client that asks on and on must not pile them up."""
 SPOOL_IN_MEMORY = 8 * 1024 * 1024
 CHUNK = 1024 * 1024
+WHO = "send the server's token for reading: Authorization: Bearer TOKEN"
+"""What a request without the right token is told."""
 
 Spool = tempfile.SpooledTemporaryFile[bytes]
 
@@ -60,8 +64,10 @@ class SpooledResponse(StreamingResponse):
 class ReadApi:
     """Answers from a store. Queries have threads of their own: slow ones don't hold up ingest."""
 
-    def __init__(self, store: AnyStore) -> None:
+    def __init__(self, store: AnyStore, is_stopping: Callable[[], bool]) -> None:
         self._store = store
+        self._is_stopping = is_stopping
+        self._exposition = Exposition(store)
         self._threads = ThreadPoolExecutor(QUERY_THREADS, "fuseboard-query")
         self._waiting = 0
 
@@ -131,10 +137,21 @@ class ReadApi:
 
     async def readyz(self, _request: Request) -> Response:
         """Answer ``GET /readyz``: data can be stored and read, or why not."""
-        reason = self._store.unavailable_because()
+        reason = "the server is stopping" if self._is_stopping() else self._unavailable()
         if reason is None:
             return JSONResponse({"status": "ready"})
-        return JSONResponse({"status": "not ready", "reason": str(reason)}, 503)
+        return JSONResponse({"status": "not ready", "reason": reason}, 503)
+
+    def _unavailable(self) -> str | None:
+        reason = self._store.unavailable_because()
+        return None if reason is None else str(reason)
+
+    async def metrics(self, request: Request) -> Response:
+        """Answer ``GET /metrics``: the collector's own metrics."""
+        text, kind = await asyncio.get_running_loop().run_in_executor(
+            self._threads, self._exposition.text, request.headers.get("accept", "")
+        )
+        return Response(text, media_type=None, headers={"content-type": kind})
 
     async def stats(self, _request: Request) -> Response:
         """Answer ``GET /api/v1/stats``: what the collector has done since its start."""
@@ -143,19 +160,40 @@ class ReadApi:
         )
 
 
-def routes(store: AnyStore) -> list[Route]:
-    """Return the routes of the read API, ``/healthz`` and ``/readyz``.
+def routes(
+    store: AnyStore, *, token: Token = OPEN, is_stopping: Callable[[], bool] = lambda: False
+) -> list[Route]:
+    """Return the routes of the read API, ``/metrics``, ``/healthz`` and ``/readyz``.
 
     Args:
         store: What to answer from.
+        token: Whose bearer may read; everybody by default. Health is everybody's.
+        is_stopping: Tells that the server is about to end.
     """
-    api = ReadApi(store)
+    api = ReadApi(store, is_stopping)
     return [
-        Route(QUERY_PATH + "{name:path}", api.query, methods=["POST"]),
-        Route("/api/v1/stats", api.stats, methods=["GET"]),
+        Route(QUERY_PATH + "{name:path}", _guarded(token, api.query), methods=["POST"]),
+        Route(STATS_PATH, _guarded(token, api.stats), methods=["GET"]),
+        Route("/metrics", _guarded(token, api.metrics), methods=["GET"]),
         Route("/healthz", api.healthz, methods=["GET"]),
         Route("/readyz", api.readyz, methods=["GET"]),
     ]
+
+
+Endpoint = Callable[[Request], Awaitable[Response]]
+
+
+def _guarded(token: Token, endpoint: Endpoint) -> Endpoint:
+    """Return an endpoint that answers only who has the token."""
+
+    async def answer(request: Request) -> Response:
+        if token.admits(request.headers.get("authorization")):
+            return await endpoint(request)
+        refusal = _refused(401, "AccessDeniedError", WHO)
+        refusal.headers["www-authenticate"] = 'Bearer realm="fuseboard"'
+        return refusal
+
+    return answer
 
 
 def _parameters(body: bytes) -> dict[str, object]:

@@ -35,6 +35,10 @@ class StoreBusyError(StoreError):
     """The write queue is full; the sender should try again later."""
 
 
+class AccessDeniedError(StoreError):
+    """The collector wants a token, or another one."""
+
+
 class UnknownQueryError(StoreError):
     """There is no query of that name."""
 

@@ -5,18 +5,20 @@ from __future__ import annotations
 import http.client
 import json
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, date, datetime
 from typing import Final
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 import pyarrow as pa
 
 from fuseboard_collector import errors
-from fuseboard_collector.errors import StoreError
+from fuseboard_collector.errors import AccessDeniedError, StoreError
+from fuseboard_collector.links import Links
 from fuseboard_collector.reading import Batches
 
 QUERY_PATH: Final = "/api/v1/query/"
+STATS_PATH: Final = "/api/v1/stats"
 ARROW_STREAM: Final = "application/vnd.apache.arrow.stream"
 MAX_REFUSAL: Final = 64 * 1024
 """Bytes of an error's answer that are read."""
@@ -28,21 +30,21 @@ class RemoteReader:
     Args:
         url: Base address of the collector, for example ``http://127.0.0.1:4318``.
         timeout: Seconds to wait for an answer.
+        token: The collector's token for reading, if it wants one.
 
     Raises:
         ValueError: If the address is no HTTP URL.
     """
 
-    def __init__(self, url: str, timeout: float = 60.0) -> None:
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ValueError(f"{url!r} is no address of a collector; like http://127.0.0.1:4318")
+    def __init__(self, url: str, timeout: float = 60.0, token: str | None = None) -> None:
         self.store_id = url.rstrip("/")
-        self._is_https = parts.scheme == "https"
-        self._host = parts.hostname
-        self._port = parts.port
-        self._base = parts.path.rstrip("/")
-        self._timeout = timeout
+        self._links = Links(url, timeout)
+        self._headers = {} if token is None else {"authorization": f"Bearer {token}"}
+        kind = "a" if token is None else "another"
+        self._denied = (
+            f"the collector at {self.store_id} wants {kind} token for reading: give its own with "
+            "--read-token or FUSEBOARD_READ_TOKEN"
+        )
 
     def query(self, name: str, parameters: Mapping[str, object] | None = None) -> pa.Table:
         """Run a named query; see :class:`~fuseboard_collector.reading.Reader`.
@@ -64,30 +66,41 @@ class RemoteReader:
             UnknownQueryError: If the collector has no query of that name.
             StoreError: If it can't be reached or can't answer.
         """
-        body = json.dumps(dict(parameters or {}), default=_encoded)
-        with closing(self._connect()) as link:
+        body = json.dumps(dict(parameters or {}), default=_encoded).encode()
+        headers = {"content-type": "application/json", "accept": ARROW_STREAM}
+        with self._asked("POST", QUERY_PATH + quote(name, safe=""), body, headers) as answer:
             with self._reaching():
-                reader = pa.ipc.open_stream(self._ask(link, name, body))
+                reader = pa.ipc.open_stream(answer)
             yield Batches(reader.schema, self._pieces(reader))
 
-    def _connect(self) -> http.client.HTTPConnection:
-        kind = http.client.HTTPSConnection if self._is_https else http.client.HTTPConnection
-        return kind(self._host, self._port, timeout=self._timeout)
+    def describe(self) -> dict[str, object]:
+        """Return what the collector says of itself: counters, sizes, and how it evaluates alerts.
 
-    def _ask(
-        self, link: http.client.HTTPConnection, name: str, body: str
-    ) -> http.client.HTTPResponse:
-        link.request(
-            "POST",
-            self._base + QUERY_PATH + quote(name, safe=""),
-            body,
-            {"content-type": "application/json", "accept": ARROW_STREAM},
-        )
-        answer = link.getresponse()
-        if answer.status != http.client.OK:
-            otherwise = f"{self.store_id} answered {answer.status} {answer.reason}"
-            raise _refusal(answer.read(MAX_REFUSAL), otherwise)
-        return answer
+        Raises:
+            StoreError: If it can't be reached or can't answer.
+        """
+        with self._asked("GET", STATS_PATH, None, {}) as answer, self._reaching():
+            try:
+                found = json.loads(answer.read())
+            except ValueError as error:
+                raise pa.ArrowInvalid(str(error)) from error
+        return found if isinstance(found, dict) else {}
+
+    @contextmanager
+    def _asked(
+        self, method: str, path: str, body: bytes | None, headers: dict[str, str]
+    ) -> Iterator[http.client.HTTPResponse]:
+        with ExitStack() as stack:
+            with self._reaching():
+                answer = stack.enter_context(
+                    self._links.asked(method, path, body, {**self._headers, **headers})
+                )
+                if answer.status == http.client.UNAUTHORIZED:
+                    raise AccessDeniedError(self._denied)
+                if answer.status != http.client.OK:
+                    otherwise = f"{self.store_id} answered {answer.status} {answer.reason}"
+                    raise _refusal(answer.read(MAX_REFUSAL), otherwise)
+            yield answer
 
     def _pieces(self, reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
         while True:

@@ -45,20 +45,28 @@ def build_app(
     lifespan: Callable[[Any], Any],
 ) -> AsgiApp:
     """Return the whole ASGI application of ``fuseboard serve``."""
-    hosts = HostAllowList(settings.host, settings.allow_hosts)
-    collector = build_collector(store, here, intake)
+    hosts = HostAllowList(settings.host, (settings.ui_host, *settings.allow_hosts))
+    collector = build_collector(settings, store, here, intake)
     dashboard = build_dashboard(settings, store, here, lifespan)
     return PortDispatcher(dashboard, collector, collector_port, hosts)
 
 
-def build_collector(store: AnyStore, here: Presence, intake: Intake) -> Starlette:
+def build_collector(
+    settings: ServeSettings, store: AnyStore, here: Presence, intake: Intake
+) -> Starlette:
     """Return what answers on the OTLP port: receiver, read API and health."""
     from fuseboard_collector import api, receiver
+    from fuseboard_collector.tokens import Token
 
     hint = f"nothing here; the dashboard is at {here.dashboard}"
     # No route for the rest: it would hide that a path exists for another method.
     return Starlette(
-        routes=[*receiver.routes(store, intake=intake), *api.routes(store)],
+        routes=[
+            *receiver.routes(store, intake=intake, token=Token(settings.token)),
+            *api.routes(
+                store, token=Token(settings.read_token), is_stopping=lambda: intake.is_stopping
+            ),
+        ],
         exception_handlers={NOT_FOUND: _nothing_here(hint)},
     )
 

@@ -27,6 +27,7 @@ from fuseboard_server.settings import (
     DEFAULT_OTLP_GRPC_PORT,
     DEFAULT_OTLP_HTTP_PORT,
     DEFAULT_UI_PORT,
+    SERVER_VARIABLES,
 )
 from fuseboard_server.sockets import is_free
 
@@ -115,7 +116,7 @@ def _packages(_: Setup) -> Iterator[Finding]:
 
 def _configuration(_: Setup) -> Iterator[Finding]:
     known = {value for name, value in vars(conventions).items() if name.startswith("ENV_")}
-    known.add("FUSEBOARD_DATA")
+    known |= SERVER_VARIABLES
     given = sorted(name for name in os.environ if name.startswith("FUSEBOARD_"))
     unknown = [name for name in given if name not in known]
     if unknown:

@@ -17,19 +17,23 @@ import click
 import uvicorn
 
 from fuseboard_server import presence
+from fuseboard_server.connections import PatientProtocol
 from fuseboard_server.exits import CommandError, Exit
 from fuseboard_server.settings import DATA_FILE, ServeSettings
-from fuseboard_server.sockets import address_of, bind_all, port_of, url
+from fuseboard_server.sockets import Wanted, address_of, bind_all, port_of, url
 from fuseboard_server.stopping import stop_signals
 
 if TYPE_CHECKING:
     from fuseboard_alerts.evaluator import Evaluator
     from fuseboard_collector.receiver import GrpcReceiver, Intake
     from fuseboard_collector.store import AnyStore
+    from fuseboard_collector.tokens import Token
     from fuseboard_server.dispatch import AsgiApp
 
 SHUTDOWN_SECONDS = 5
 """How long open requests may take to finish after a stop was asked for."""
+KEEP_ALIVE_SECONDS = 65
+"""How long a connection may lie idle: longer than agents pause between their batches."""
 
 
 def run(settings: ServeSettings) -> None:
@@ -42,7 +46,7 @@ def run(settings: ServeSettings) -> None:
         # Ports first: a second start by mistake must not touch the data.
         here = presence.Presence(
             pid=os.getpid(),
-            dashboard=url(settings.host, port_of(sockets.ui)),
+            dashboard=url(settings.ui_host, port_of(sockets.ui)),
             collector=url(settings.host, port_of(sockets.collector)),
             grpc="" if sockets.grpc is None else _shown(settings.host, port_of(sockets.grpc)),
         )
@@ -60,6 +64,7 @@ def _serve(
 ) -> None:
     from fuseboard.clock import SystemClock
     from fuseboard_collector.receiver import Intake
+    from fuseboard_collector.tokens import Token
     from fuseboard_server.composition import build_app, build_evaluator
 
     evaluator = build_evaluator(settings, store, here)
@@ -72,7 +77,9 @@ def _serve(
         _print_welcome(settings, here)
 
     try:
-        server = _Server(_uvicorn_config(app), intake, sockets.grpc, is_ready)
+        server = _Server(
+            _uvicorn_config(app), intake, Token(settings.token), sockets.grpc, is_ready
+        )
         server.run(sockets=[sockets.ui, sockets.collector])
     except OSError as error:
         # Between binding and listening another process took a port.
@@ -88,6 +95,8 @@ def _uvicorn_config(app: AsgiApp) -> uvicorn.Config:
         log_level="warning",
         access_log=False,
         server_header=False,
+        http=PatientProtocol,
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=SHUTDOWN_SECONDS,
         lifespan="on",
     )
@@ -102,11 +111,13 @@ class _Server(uvicorn.Server):
         self,
         config: uvicorn.Config,
         intake: Intake,
+        token: Token,
         grpc_socket: socket.socket | None,
         is_ready: Callable[[], None],
     ) -> None:
         super().__init__(config)
         self._intake = intake
+        self._token = token
         self._grpc_socket = grpc_socket
         self._grpc: GrpcReceiver | None = None
         self._is_ready = is_ready
@@ -132,7 +143,7 @@ class _Server(uvicorn.Server):
             return
         from fuseboard_collector.receiver import GrpcReceiver
 
-        self._grpc = GrpcReceiver(self._intake)
+        self._grpc = GrpcReceiver(self._intake, self._token)
         # gRPC makes its own socket; ours kept the port, and does not listen.
         await self._grpc.start(address_of(self._grpc_socket))
         self._grpc_socket.close()
@@ -164,11 +175,14 @@ class _Sockets:
 
 @contextmanager
 def _bound(settings: ServeSettings) -> Iterator[_Sockets]:
-    ports = {"--ui-port": settings.ui_port, "--otlp-http-port": settings.otlp_http_port}
+    wanted = [
+        Wanted(settings.ui_host, settings.ui_port, "--ui-port"),
+        Wanted(settings.host, settings.otlp_http_port, "--otlp-http-port"),
+    ]
     if settings.otlp_grpc_port is not None:
-        ports["--otlp-grpc-port"] = settings.otlp_grpc_port
+        wanted.append(Wanted(settings.host, settings.otlp_grpc_port, "--otlp-grpc-port"))
     with ExitStack() as stack:
-        yield _Sockets(*map(stack.enter_context, bind_all(settings.host, ports)))
+        yield _Sockets(*map(stack.enter_context, bind_all(wanted)))
 
 
 @contextmanager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +20,10 @@ DATA_FILE = "fuseboard.duckdb"
 ENV_DATA = "FUSEBOARD_DATA"
 ENV_STORE = "FUSEBOARD_STORE"
 ENV_STORE_PASSWORD = "FUSEBOARD_STORE_PASSWORD"  # noqa: S105 (its name, not its value)
+ENV_TOKEN = "FUSEBOARD_TOKEN"  # noqa: S105 (a name)
+ENV_READ_TOKEN = "FUSEBOARD_READ_TOKEN"  # noqa: S105 (a name)
+SERVER_VARIABLES = frozenset({ENV_DATA, ENV_STORE, ENV_STORE_PASSWORD, ENV_TOKEN, ENV_READ_TOKEN})
+"""Every variable that the command line reads; the agent's are in the conventions."""
 
 SECONDS_PER_UNIT = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
 SECONDS_PER_DAY = 86400.0
@@ -33,7 +37,11 @@ class ServeSettings:
 
     Attributes:
         data: Folder of the data file; made if missing.
+        host: Address that OTLP and the read API listen on.
+        ui_host: Address that the dashboard listens on.
         otlp_grpc_port: None: no OTLP/gRPC.
+        token: What senders of telemetry must have; None: anybody may.
+        read_token: What readers over the read API must have; None: anybody may.
         retention_days: Age in days after which calls are removed; None keeps everything.
         webhooks: Addresses that alert notifications are posted to.
         alert_time_scale: Factor on every window and hold of the alerts; 1 is real.
@@ -44,6 +52,7 @@ class ServeSettings:
 
     data: Path
     host: str = DEFAULT_HOST
+    ui_host: str = DEFAULT_HOST
     ui_port: int = DEFAULT_UI_PORT
     otlp_http_port: int = DEFAULT_OTLP_HTTP_PORT
     otlp_grpc_port: int | None = DEFAULT_OTLP_GRPC_PORT
@@ -53,6 +62,8 @@ class ServeSettings:
     allow_hosts: tuple[str, ...] = ()
     demo: bool = False
     store: Address | None = None
+    token: str | None = field(default=None, repr=False)
+    read_token: str | None = field(default=None, repr=False)
 
 
 def default_data_dir() -> Path:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import errno
 import ipaddress
 import socket
-from collections.abc import Mapping
+from collections.abc import Iterable
+from typing import NamedTuple
 
 from fuseboard_server.exits import CommandError, Exit
 
@@ -45,21 +46,28 @@ def bind(host: str, port: int, flag: str) -> socket.socket:
     return listener
 
 
-def bind_all(host: str, ports: Mapping[str, int]) -> list[socket.socket]:
+class Wanted(NamedTuple):
+    """A port to bind; the arguments of :func:`bind`."""
+
+    host: str
+    port: int
+    flag: str
+
+
+def bind_all(wanted: Iterable[Wanted]) -> list[socket.socket]:
     """Bind several TCP sockets, or none.
 
     Args:
-        host: Address or name to listen on.
-        ports: Command-line flag → port, 0 for any free one.
+        wanted: Where.
 
     Raises:
         CommandError: If one can't be had; says so of each that can't.
     """
     listeners: list[socket.socket] = []
     refusals: list[str] = []
-    for flag, port in ports.items():
+    for one in wanted:
         try:
-            listeners.append(bind(host, port, flag))
+            listeners.append(bind(*one))
         except CommandError as error:
             refusals.append(error.message)
     if refusals:

@@ -26,6 +26,7 @@ from starlette.testclient import TestClient
 from fuseboard import conventions as c
 from fuseboard_collector import api, receiver
 from fuseboard_collector.store import Store, named_queries, open_store
+from fuseboard_collector.tokens import Token
 
 # Modules that several test files share.
 sys.path.insert(0, str(Path(__file__).parent))
@@ -56,8 +57,9 @@ def store(make_store: Callable[..., Store]) -> Store:
     return make_store(retention_days=None)
 
 
-def application(store: Store) -> Starlette:
-    return Starlette(routes=[*receiver.routes(store), *api.routes(store)])
+def application(store: Store, read_token: str | None = None) -> Starlette:
+    routes = [*receiver.routes(store), *api.routes(store, token=Token(read_token))]
+    return Starlette(routes=routes)
 
 
 @pytest.fixture
@@ -67,11 +69,11 @@ def client(store: Store) -> Iterator[TestClient]:
 
 
 @contextmanager
-def serving(store: Store) -> Iterator[str]:
+def serving(store: Store, read_token: str | None = None) -> Iterator[str]:
     """Run the collector under a real uvicorn on a free port; yield its address."""
     listener = socket.socket()
     listener.bind(("127.0.0.1", 0))
-    config = uvicorn.Config(application(store), log_level="warning", lifespan="off")
+    config = uvicorn.Config(application(store, read_token), log_level="warning", lifespan="off")
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
     thread.start()
@@ -92,6 +94,12 @@ def collector(store: Store) -> Iterator[str]:
 
 @pytest.fixture
 def serve() -> Callable[[Store], Any]:
+    return serving
+
+
+@pytest.fixture
+def serve_guarded() -> Callable[[Store, str], Any]:
+    """Run the collector with a token for reading."""
     return serving
 
 

@@ -18,6 +18,7 @@ from tests.docs.running import run_python
 import fuseboard
 from fuseboard import conventions
 from fuseboard_alerts.catalogue import rule_names
+from fuseboard_collector.metrics import NAMES
 
 FUSEBOARD = Path(sys.executable).parent / "fuseboard"
 IMPORT_PACKAGES = {path.name for path in ROOT.glob("*/fuseboard_*") if path.is_dir()}
@@ -84,7 +85,7 @@ def test_metrics_and_attributes_that_are_named_exist(page: Path) -> None:
     text = page.read_text()
     metrics = set(re.findall(r"\b(fuseboard_\w+)", text)) - IMPORT_PACKAGES
     histograms = {f"{name}_{part}" for name in CONSTANTS for part in ("bucket", "count", "sum")}
-    assert metrics <= CONSTANTS | histograms
+    assert metrics <= CONSTANTS | histograms | NAMES
     attributes = set(re.findall(r"`((?:gen_ai|error|cloud)\.[\w.]+)`", text))
     in_code = {"error.retry_after", "error.value", "error.problems"}
     assert attributes - in_code <= CONSTANTS

@@ -5,7 +5,7 @@ import socket
 import pytest
 
 from fuseboard_server.exits import CommandError, Exit
-from fuseboard_server.sockets import bind, bind_all, is_free, port_of, url
+from fuseboard_server.sockets import Wanted, bind, bind_all, is_free, port_of, url
 
 
 def test_a_taken_port_names_itself_and_the_flag() -> None:
@@ -30,7 +30,7 @@ def test_every_taken_port_is_said_at_once_and_none_is_kept() -> None:
         ports = dict(zip(flags, map(port_of, (first, free, last)), strict=True))
         free.close()
         with pytest.raises(CommandError) as caught:
-            bind_all("127.0.0.1", ports)
+            bind_all(Wanted("127.0.0.1", port, flag) for flag, port in ports.items())
         assert is_free("127.0.0.1", ports["--otlp-http-port"])
     assert caught.value.exit_code == Exit.USAGE
     lines = caught.value.message.splitlines()
@@ -39,12 +39,12 @@ def test_every_taken_port_is_said_at_once_and_none_is_kept() -> None:
         assert f"port {ports[flag]} " in line
         assert f"{flag} PORT" in line
     with pytest.raises(CommandError) as caught:
-        bind_all("203.0.113.1", {"--ui-port": 0, "--otlp-http-port": 0})
+        bind_all(Wanted("203.0.113.1", 0, flag) for flag in flags)
     assert "--host" in caught.value.message
 
 
 def test_sockets_come_in_the_order_of_their_flags() -> None:
-    one, two = bind_all("127.0.0.1", {"--ui-port": 0, "--otlp-http-port": 0})
+    one, two = bind_all(Wanted("127.0.0.1", 0, flag) for flag in ("--ui-port", "--otlp-http-port"))
     with one, two:
         assert port_of(one) != port_of(two)
 

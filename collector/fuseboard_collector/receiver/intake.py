@@ -151,7 +151,7 @@ class Intake:
             async with self._turn(len(body)):
                 taken = await asyncio.to_thread(self._decode, signal, encoding, body)
             if taken.done is not None:
-                await asyncio.wrap_future(taken.done)
+                await self._commit(taken.done)
         except StoreError as error:
             # Busy, not open or broken: the data is good and the client should keep it.
             raise OverloadedError(str(error)) from error
@@ -160,6 +160,11 @@ class Intake:
         for reason, amount in taken.rejected.items():
             self.stats.add(f"rejected_{signal.word}", amount, reason)
         return taken.rejected
+
+    async def _commit(self, done: Future[None]) -> None:
+        began = self._clock.monotonic()
+        await asyncio.wrap_future(done)
+        self.stats.observe("commit", self._clock.monotonic() - began)
 
     def count_answer(self, protocol: str, signal: Signal, status: int | str) -> None:
         """Count a request that was answered.

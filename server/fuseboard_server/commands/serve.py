@@ -19,7 +19,8 @@ from fuseboard_server.commands.options import (
     require_different,
     resolve_data,
 )
-from fuseboard_server.exits import CommandError, Exit
+from fuseboard_server.commands.tokens import ingest_token, read_token
+from fuseboard_server.exposure import Doors, check_exposure
 from fuseboard_server.settings import (
     DEFAULT_HOST,
     DEFAULT_OTLP_GRPC_PORT,
@@ -28,7 +29,6 @@ from fuseboard_server.settings import (
     ENV_STORE,
     ServeSettings,
 )
-from fuseboard_server.sockets import is_loopback
 
 if TYPE_CHECKING:
     from fuseboard_collector.store.clickhouse.address import Address
@@ -43,7 +43,15 @@ if TYPE_CHECKING:
     show_envvar=True,
     help=f"{STORE_HELP} Stores there instead of in a data file.",
 )
-@click.option("--host", default=DEFAULT_HOST, show_default=True, help="Address to listen on.")
+@click.option(
+    "--host",
+    default=DEFAULT_HOST,
+    show_default=True,
+    help="Address that OTLP and the read API listen on.",
+)
+@click.option("--ui-host", help="Address that the dashboard listens on  [default: that of --host]")
+@ingest_token
+@read_token
 @click.option(
     "--ui-port", type=PORT, default=DEFAULT_UI_PORT, show_default=True, help="Dashboard; 0: any."
 )
@@ -91,13 +99,18 @@ if TYPE_CHECKING:
 @click.option(
     "--insecure",
     is_flag=True,
-    help="Listen beyond loopback although there is no authentication yet.",
+    help="Listen beyond loopback without tokens, or with a dashboard that asks for no login.",
 )
 @click.option("--demo", is_flag=True, hidden=True)
 def serve(
     data: Path | None,
     store: Address | None,
     host: str,
+    ui_host: str | None,
+    token: str | None,
+    token_file: str | None,
+    read_token: str | None,
+    read_token_file: str | None,
     ui_port: int,
     otlp_http_port: int,
     otlp_grpc_port: int | None,
@@ -112,7 +125,8 @@ def serve(
 
     One process does it all. It stops on Ctrl-C or SIGTERM after storing what it accepted.
     """
-    _check_exposure(host, insecure)
+    doors = Doors(host, ui_host or host, token_file or token, read_token_file or read_token)
+    check_exposure(doors, insecure)
     ports = {
         "--ui-port": ui_port,
         "--otlp-http-port": otlp_http_port,
@@ -121,7 +135,10 @@ def serve(
     require_different(ports)
     settings = ServeSettings(
         data=resolve_data(data),
-        host=host,
+        host=doors.host,
+        ui_host=doors.ui_host,
+        token=doors.token,
+        read_token=doors.read_token,
         ui_port=ui_port,
         otlp_http_port=otlp_http_port,
         otlp_grpc_port=otlp_grpc_port,
@@ -135,16 +152,3 @@ def serve(
     from fuseboard_server.serving import run
 
     run(settings)
-
-
-def _check_exposure(host: str, insecure: bool) -> None:
-    if is_loopback(host):
-        return
-    if not insecure:
-        raise CommandError(
-            f"--host {host} would let other machines read the calls and send telemetry, and "
-            "authentication comes in a later version. Keep 127.0.0.1 and put an authenticating "
-            "proxy in front, or accept the risk with --insecure.",
-            Exit.USAGE,
-        )
-    click.echo(f"warning: listening on {host} without authentication (--insecure)", err=True)

@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import IO
 
+from fuseboard_server.settings import SERVER_VARIABLES
+
 PR_SET_PDEATHSIG = 1
 """Linux: the signal that the kernel sends to a process when its parent dies."""
 
@@ -39,7 +41,8 @@ def start(
     """Start a command in a session of its own, bound to the life of this process.
 
     A session of its own keeps the terminal's Ctrl-C from it: the parent stops its children in
-    order instead.
+    order instead. What the environment says of a real server (its store, its tokens) is not for
+    the demo's.
 
     Args:
         command: Program and arguments.
@@ -52,6 +55,7 @@ def start(
         stdin=subprocess.DEVNULL,
         stdout=stdout,
         start_new_session=True,
+        env={name: value for name, value in os.environ.items() if name not in SERVER_VARIABLES},
         preexec_fn=lambda: die_with_parent(parent, orphaned),  # noqa: PLW1509 (no threads run yet)
     )
 

@@ -20,7 +20,7 @@ from fuseboard_server.demo.processes import start, stop
 from fuseboard_server.demo.scenario import DEFAULT_SCENARIO, Note, load
 from fuseboard_server.exits import CommandError
 from fuseboard_server.settings import DEFAULT_HOST, DEFAULT_OTLP_HTTP_PORT, DEFAULT_UI_PORT
-from fuseboard_server.sockets import bind_all
+from fuseboard_server.sockets import Wanted, bind_all
 from fuseboard_server.stopping import stop_signals
 
 START_SECONDS = 60.0
@@ -85,7 +85,7 @@ def _require_free_ports(settings: DemoSettings) -> None:
         "--metrics-port": settings.metrics_port or 0,
     }
     try:
-        listeners = bind_all(DEFAULT_HOST, ports)
+        listeners = bind_all(Wanted(DEFAULT_HOST, port, flag) for flag, port in ports.items())
     except CommandError as error:
         flags = " ".join(f"{flag} 0" for flag in ports if f"{flag} PORT" in error.message)
         hint = f'\nWith make, and any free port: make run ARGS="{flags}"'
