@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime, timedelta
 from itertools import groupby
 from operator import attrgetter, itemgetter
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import duckdb
 import pyarrow as pa
 
-from fuseboard import conventions as c
 from fuseboard_collector.normalise import assembly
+from fuseboard_collector.normalise.related import Relative
 from fuseboard_collector.store.inserting import insert_rows
 from fuseboard_collector.store.named_queries import load
-from fuseboard_collector.store.relatives import relatives_of
 from fuseboard_collector.store.replacing import Replacement, Stored
 from fuseboard_collector.store.rows import (
     ARROW_SCHEMAS,
@@ -31,6 +31,7 @@ from fuseboard_collector.store.rows import (
 from fuseboard_collector.store.staging import HORIZON_SECONDS, Due
 
 Connection = duckdb.DuckDBPyConnection
+_RELATIVE_COLUMNS = ("trace_id", "is_foreign_call", *(item.name for item in fields(Relative)))
 StoredRow = TypeVar("StoredRow", Sighting, Span, ToolCall, Attempt)
 
 MAX_RELATIVES = 100_000
@@ -69,39 +70,54 @@ def assemble_traces(connection: Connection, due: Sequence[Due]) -> Report:
         What was done, to be believed after the commit.
     """
     report = Report(arrivals={item.trace: (item.since, item.since) for item in due})
-    connection.register("due", _due_table(due))
-    try:
+    replacement = Replacement()
+    with _registered(connection, "due", _due_table(due)):
         sightings = _sightings(connection, due)
-        replacement = Replacement()
         if sightings:
             since = _relatives_since(sightings)
-            stored = _stored(connection, since)
+            beside = _beside(connection, since)
+            before = _before(connection, _met_before(due, sightings), since)
             for trace_id, found in groupby(sightings, attrgetter("trace_id")):
-                _assemble(trace_id, list(found), stored[trace_id], replacement, report)
+                known = Known(list(found), beside[trace_id], before[trace_id])
+                _assemble(trace_id, known, replacement, report)
             _carry_out(connection, replacement, since)
         _run(connection, "staged_unmark")
-    finally:
-        connection.unregister("due")
     report.calls = len(replacement.calls)
     return report
 
 
-def _assemble(
-    trace_id: str,
-    sightings: Sequence[Sighting],
-    stored: Stored,
-    replacement: Replacement,
-    report: Report,
-) -> None:
-    arrivals = [micros(item.received_at or 0) for item in sightings]
+@dataclass(slots=True)
+class Beside:
+    """What stands beside the foreign spans of tools of a trace.
+
+    Attributes:
+        calls: Ids of calls of others among them; their foreign spans have been deleted unless
+            they are here as well.
+    """
+
+    relatives: list[Relative] = field(default_factory=list)
+    calls: set[str] = field(default_factory=set)
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """All that is on disk of a trace."""
+
+    sightings: Sequence[Sighting]
+    beside: Beside
+    before: Stored
+
+
+def _assemble(trace_id: str, known: Known, replacement: Replacement, report: Report) -> None:
+    seen = {item.span_id for item in known.sightings}
+    arrivals = [micros(item.received_at or 0) for item in known.sightings]
     report.arrivals[bytes.fromhex(trace_id)] = (min(arrivals), max(arrivals))
-    before, others = stored.split({item.span_id for item in sightings})
-    relatives = relatives_of(others.calls, others.attempts, others.spans)
-    after = assembly.assemble(assembly.Trace(trace_id, sightings, relatives))
-    replacement.replace(before, Stored(after.calls, after.attempts, after.spans))
-    report.again += bool(before)
-    if any(item.instrumentation not in (None, c.SCOPE_NAME) for item in others.calls):
-        report.late += len({item.span_id for item in sightings} - before.span_ids())
+    relatives = [item for item in known.beside.relatives if item.span_id not in seen]
+    after = assembly.assemble(assembly.Trace(trace_id, known.sightings, relatives))
+    replacement.replace(known.before, Stored(after.calls, after.attempts, after.spans))
+    report.again += bool(known.before)
+    if known.beside.calls - seen:
+        report.late += len(seen - known.before.span_ids())
 
 
 # --- reading and writing ---------------------------------------------------------------------
@@ -131,16 +147,50 @@ def _relatives_since(sightings: Sequence[Sighting]) -> datetime:
     return naive_time(max(min(arrival, began) - _CLOCKS_APART, arrival - _OLDEST))
 
 
-def _stored(connection: Connection, since: datetime) -> Mapping[str, Stored]:
+def _beside(connection: Connection, since: datetime) -> Mapping[str, Beside]:
     bound = {"since": since, "most": MAX_RELATIVES}
+    result = connection.execute(_sql("staged_relatives"), bound)
+    in_order = _picked(result, _RELATIVE_COLUMNS)
+    traces: dict[str, Beside] = defaultdict(Beside)
+    for row in result.fetchall():
+        trace_id, is_foreign_call, *facts = in_order(row)
+        relative = Relative(*facts)
+        traces[trace_id].relatives.append(relative)
+        if is_foreign_call:
+            traces[trace_id].calls.add(relative.span_id)
+    return traces
+
+
+def _met_before(due: Sequence[Due], sightings: Sequence[Sighting]) -> pa.Table | None:
+    """Return the ids of foreign spans that may have been assembled before; None if none may.
+
+    One whose first copy has been deleted since began before anything that is kept arrived.
+    """
+    old = {item.trace.hex() for item in due if not item.is_new}
+    kept = int(HORIZON_SECONDS * 1e6)
+    found = [
+        item for item in sightings
+        if item.trace_id in old or micros(item.received_at or 0) - micros(item.start) > kept
+    ]  # fmt: skip
+    if not found:
+        return None
+    return pa.table(
+        {"trace_id": [row.trace_id for row in found], "span_id": [row.span_id for row in found]}
+    )
+
+
+def _before(connection: Connection, seen: pa.Table | None, since: datetime) -> Mapping[str, Stored]:
     traces: dict[str, Stored] = defaultdict(Stored)
-    for call in _rows(connection, "staged_calls", ToolCall, bound):
-        traces[call.trace_id].calls.append(call)
-    if traces:
+    if seen is None:
+        return traces
+    bound = {"since": since}
+    with _registered(connection, "seen", seen):
+        for call in _rows(connection, "staged_calls", ToolCall, bound):
+            traces[call.trace_id].calls.append(call)
         for attempt in _rows(connection, "staged_attempts", Attempt, bound):
             traces[attempt.trace_id].attempts.append(attempt)
-    for span in _rows(connection, "staged_spans", Span, bound):
-        traces[span.trace_id].spans.append(span)
+        for span in _rows(connection, "staged_spans", Span, bound):
+            traces[span.trace_id].spans.append(span)
     return traces
 
 
@@ -148,23 +198,39 @@ def _rows(
     connection: Connection, name: str, row_type: type[StoredRow], bound: Mapping[str, object]
 ) -> list[StoredRow]:
     """Return the rows of a query; its columns may come in any order."""
-    result = connection.execute(load(name, "writes").statements[0].sql, bound)
-    columns = [item[0] for item in result.description or ()]
-    in_order = itemgetter(*map(columns.index, ARROW_SCHEMAS[row_type.TABLE].names))
+    result = connection.execute(_sql(name), bound)
+    in_order = _picked(result, ARROW_SCHEMAS[row_type.TABLE].names)
     return [row_type(*in_order(row)) for row in result.fetchall()]
+
+
+def _picked(
+    result: Connection, names: Sequence[str]
+) -> Callable[[tuple[Any, ...]], tuple[Any, ...]]:
+    columns = [item[0] for item in result.description or ()]
+    return itemgetter(*map(columns.index, names))
 
 
 def _carry_out(connection: Connection, replacement: Replacement, since: datetime) -> None:
     if replacement.gone:
         traces, spans = zip(*replacement.gone, strict=True)
-        connection.register("gone", pa.table({"trace_id": traces, "span_id": spans}))
-        try:
+        with _registered(connection, "gone", pa.table({"trace_id": traces, "span_id": spans})):
             _run(connection, "staged_replace", {"since": since})
-        finally:
-            connection.unregister("gone")
     for rows in (replacement.calls, replacement.attempts, replacement.spans):
         if rows:
             insert_rows(connection, rows[0].TABLE, to_arrow(rows))
+
+
+@contextmanager
+def _registered(connection: Connection, name: str, table: pa.Table) -> Iterator[None]:
+    connection.register(name, table)
+    try:
+        yield
+    finally:
+        connection.unregister(name)
+
+
+def _sql(name: str) -> str:
+    return load(name, "writes").statements[0].sql
 
 
 def _run(connection: Connection, name: str, bound: Mapping[str, object] | None = None) -> None:

@@ -35,21 +35,6 @@ class Stored:
             *(row.span_id for row in self.spans),
         }
 
-    def split(self, assembled: set[str]) -> tuple[Stored, Stored]:
-        """Return what was assembled from foreign spans, and everything else.
-
-        Args:
-            assembled: Ids of the foreign spans; rows made of them carry one of these.
-        """
-        mine, others = Stored(), Stored()
-        for call in self.calls:
-            (mine if call.span_id in assembled else others).calls.append(call)
-        for attempt in self.attempts:
-            (mine if attempt.call_span_id in assembled else others).attempts.append(attempt)
-        for span in self.spans:
-            (mine if span.span_id in assembled else others).spans.append(span)
-        return mine, others
-
 
 @dataclass(slots=True)
 class Replacement:

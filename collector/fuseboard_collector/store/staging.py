@@ -41,11 +41,13 @@ class Known:
         since: When the first that counts arrived, or earlier; microseconds since the epoch.
         last: When the newest arrived.
         sightings: How many there are.
+        is_new: Whether nothing of it was assembled yet, for certain.
     """
 
     since: int
     last: int
     sightings: int = 0
+    is_new: bool = False
 
 
 @dataclass(slots=True)
@@ -74,10 +76,11 @@ class News:
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """A trace to be assembled now; ``since`` as in :class:`Known`."""
+    """A trace to be assembled now; ``since`` and ``is_new`` as in :class:`Known`."""
 
     trace: bytes
     since: int
+    is_new: bool = False
 
 
 class Staging:
@@ -200,7 +203,7 @@ class Staging:
         for trace, amount in news.traces.items():
             found = self._known.pop(trace, None)
             if found is None:
-                found = Known(self.since(trace, news), news.received)
+                found = Known(self.since(trace, news), news.received, is_new=not self._forgot)
             found.sightings += amount
             found.since = min(found.since, news.received or found.since)
             found.last = max(found.last, news.received)
@@ -255,7 +258,8 @@ class Staging:
             chosen[trace] = None
             if size >= most or trace in self._alone:
                 break
-        return [Due(trace, self._known[trace].since) for trace in chosen]
+        known = ((trace, self._known[trace]) for trace in chosen)
+        return [Due(trace, found.since, found.is_new) for trace, found in known]
 
     def _candidates(self, quiet: float, began: float) -> Iterable[bytes]:
         for trace, waiting in self._waiting.items():
@@ -283,7 +287,7 @@ class Staging:
             found = self._known.get(trace)
             if found is None:
                 continue
-            found.since = max(found.since, first)
+            found.since, found.is_new = max(found.since, first), False
             if found.sightings > self._max_trace:
                 found.since, found.sightings = last, 0
 

@@ -1,7 +1,5 @@
--- Attempts that have spans; those that are derived from a call follow it without more ado.
+-- Attempts of calls of the foreign spans in `seen`; one that is derived from its call follows it.
 SELECT * REPLACE (epoch_us("start") AS "start", epoch_us(received_at) AS received_at)
 FROM attempts
-SEMI JOIN due USING (trace_id)
 WHERE received_at >= $since::TIMESTAMP AND span_id IS NOT NULL
-ORDER BY attempts.received_at DESC
-LIMIT $most::BIGINT;
+  AND (trace_id, call_span_id) IN (SELECT trace_id, span_id FROM seen);

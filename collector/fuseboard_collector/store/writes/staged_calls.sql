@@ -1,9 +1,6 @@
--- Calls stored of the traces that are due: our own, and what they were assembled to before.
-SELECT *
-    REPLACE (NULL::VARCHAR AS attributes, epoch_us("start") AS "start", epoch_us("end") AS "end",
-             epoch_us(received_at) AS received_at)
+-- Calls that the foreign spans in `seen` were assembled to before.
+SELECT * REPLACE (NULL::VARCHAR AS attributes, epoch_us("start") AS "start",
+                  epoch_us("end") AS "end", epoch_us(received_at) AS received_at)
 FROM tool_calls
-SEMI JOIN due USING (trace_id)
 WHERE received_at >= $since::TIMESTAMP
-ORDER BY tool_calls.received_at DESC
-LIMIT $most::BIGINT;
+  AND (trace_id, span_id) IN (SELECT trace_id, span_id FROM seen);
