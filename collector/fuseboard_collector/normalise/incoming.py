@@ -21,11 +21,17 @@ class Source:
     resource: Attributes
     scope: str = ""
     scope_version: str = ""
+    _texts: dict[str, str | None] = field(default_factory=dict, repr=False, compare=False)
 
     def text(self, name: str) -> str | None:
         """Return a resource attribute as text; None if it is absent or empty."""
-        value = self.resource.get(name)
-        return str(value)[:256] if value not in (None, "") else None
+        try:
+            return self._texts[name]
+        except KeyError:
+            value = self.resource.get(name)
+            found = str(value)[:256] if value not in (None, "") else None
+            self._texts[name] = found
+            return found
 
 
 @dataclass(slots=True)

@@ -14,7 +14,7 @@ from fuseboard_collector.normalise.incoming import (
     Value,
 )
 from fuseboard_collector.normalise.times import period
-from fuseboard_collector.normalise.values import count, flag, number, remaining, seconds, text
+from fuseboard_collector.normalise.values import count, document_of, flag, number, seconds, text
 from fuseboard_collector.store.rows import Attempt, ToolCall
 
 _Read = Callable[[Value], Any]
@@ -28,39 +28,42 @@ def _message(value: Value) -> str | None:
     return text(value, c.MAX_MESSAGE_LENGTH)
 
 
-_CALL_COLUMNS: tuple[tuple[str, str, _Read], ...] = (
-    (c.GEN_AI_TOOL_NAME, "tool", text),
-    (c.ATTEMPT_SECONDS, "attempt_seconds", seconds),
-    (c.GEN_AI_AGENT_NAME, "agent", text),
-    (c.GEN_AI_CONVERSATION_ID, "session", text),
-    (c.OUTCOME, "outcome", text),
-    (c.ERROR_CLASSIFIED_AS, "error_class", text),
-    (c.ERROR_TYPE, "error_type", text),
-    (c.ERROR_CAUSE_TYPE, "cause_type", text),
-    (c.ERROR_CLASSIFIER_ID, "classifier_id", text),
-    (c.ERROR_RETRY_STRATEGY, "retry_strategy", text),
-    (c.HTTP_RESPONSE_STATUS_CODE, "http_status", _status),
-    (c.ERROR_MESSAGE, "error_message", _message),
-    (c.ERROR_RETRYABLE, "retryable", flag),
-    (c.ERROR_ORIGIN, "origin", text),
-    (c.BACKOFF_SECONDS, "backoff_seconds", seconds),
-    (c.LAYER, "layer", text),
-    (c.BREAKER_STATE, "breaker_state", text),
-    (c.RESULT_SOURCE, "result_source", text),
-    (c.RESULT_AGE_SECONDS, "result_age_seconds", seconds),
-    (c.RESULT_CONFIDENCE, "confidence", text),
-    (c.FALLBACK_TOOL, "fallback_tool", text),
-    (c.PARTIAL_FAILURES, "partial_failures", count),
-    (c.COST, "cost", number),
-    (c.ARGS_HASH, "args_hash", text),
-    (c.SERVER_ADDRESS, "upstream", text),
-    (c.GEN_AI_TOOL_CALL_ID, "call_id", text),
-)
-_PROMOTED = frozenset(
-    {name for name, _, _ in _CALL_COLUMNS}
-    | {c.GEN_AI_OPERATION_NAME, c.ATTEMPTS, c.CLOUD_REGION}
-    | {c.CALL_SPAN_NAME, c.CALL_START_UNIX_NANO, c.CALL_DURATION_SECONDS}
-)
+_CALL_COLUMNS: dict[str, tuple[str, _Read]] = {
+    c.GEN_AI_TOOL_NAME: ("tool", text),
+    c.ATTEMPT_SECONDS: ("attempt_seconds", seconds),
+    c.GEN_AI_AGENT_NAME: ("agent", text),
+    c.GEN_AI_CONVERSATION_ID: ("session", text),
+    c.OUTCOME: ("outcome", text),
+    c.ERROR_CLASSIFIED_AS: ("error_class", text),
+    c.ERROR_TYPE: ("error_type", text),
+    c.ERROR_CAUSE_TYPE: ("cause_type", text),
+    c.ERROR_CLASSIFIER_ID: ("classifier_id", text),
+    c.ERROR_RETRY_STRATEGY: ("retry_strategy", text),
+    c.HTTP_RESPONSE_STATUS_CODE: ("http_status", _status),
+    c.ERROR_MESSAGE: ("error_message", _message),
+    c.ERROR_RETRYABLE: ("retryable", flag),
+    c.ERROR_ORIGIN: ("origin", text),
+    c.BACKOFF_SECONDS: ("backoff_seconds", seconds),
+    c.LAYER: ("layer", text),
+    c.BREAKER_STATE: ("breaker_state", text),
+    c.RESULT_SOURCE: ("result_source", text),
+    c.RESULT_AGE_SECONDS: ("result_age_seconds", seconds),
+    c.RESULT_CONFIDENCE: ("confidence", text),
+    c.FALLBACK_TOOL: ("fallback_tool", text),
+    c.PARTIAL_FAILURES: ("partial_failures", count),
+    c.COST: ("cost", number),
+    c.ARGS_HASH: ("args_hash", text),
+    c.SERVER_ADDRESS: ("upstream", text),
+    c.GEN_AI_TOOL_CALL_ID: ("call_id", text),
+    c.CLOUD_REGION: ("region", text),
+    c.ATTEMPTS: ("attempts", count),
+}
+_IMPLIED = frozenset(
+    {
+        c.GEN_AI_OPERATION_NAME, c.CALL_SPAN_NAME, c.CALL_START_UNIX_NANO,
+        c.CALL_DURATION_SECONDS,
+    }
+)  # fmt: skip
 
 
 def is_call(span: IncomingSpan) -> bool:
@@ -91,13 +94,18 @@ def call(span: IncomingSpan, source: Source, received: int) -> ToolCall:
         source: Who sent it.
         received: When, microseconds since the epoch.
     """
-    attributes = span.attributes
     when = period(span.start_ns, span.end_ns, received)
-    columns: dict[str, Any] = {
-        column: read(attributes[name]) for name, column, read in _CALL_COLUMNS if name in attributes
-    }
+    columns: dict[str, Any] = {}
+    others: list[str] = []
+    for name, value in span.attributes.items():
+        if (column := _CALL_COLUMNS.get(name)) is not None:
+            columns[column[0]] = column[1](value)
+        elif name not in _IMPLIED:
+            others.append(name)
     columns["outcome"] = columns.get("outcome") or "error"
     columns["tool"] = columns.get("tool") or c.OTHER_LABEL
+    columns["region"] = columns.get("region") or source.text(c.CLOUD_REGION)
+    columns["attempts"] = columns.get("attempts") or 0
     return ToolCall(
         start=when.start,
         end=when.end,
@@ -105,15 +113,13 @@ def call(span: IncomingSpan, source: Source, received: int) -> ToolCall:
         trace_id=span.trace_id,
         span_id=span.span_id,
         received_at=received,
-        region=region(attributes, source),
         environment=source.text(c.DEPLOYMENT_ENVIRONMENT),
         service=source.text(c.SERVICE_NAME),
         instance=source.text(c.SERVICE_INSTANCE_ID),
         framework=source.scope or c.SCOPE_NAME,
         instrumentation=c.SCOPE_NAME,
         parent_span_id=span.parent_span_id,
-        attempts=count(attributes.get(c.ATTEMPTS)) or 0,
-        attributes=remaining(attributes, _PROMOTED, when.marks),
+        attributes=document_of(span.attributes, others, when.marks),
         **columns,
     )
 

