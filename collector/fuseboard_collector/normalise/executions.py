@@ -62,18 +62,27 @@ class Execution:
     @property
     def args_hash(self) -> str | None:
         """The arguments' hash; what tells only whether they are equal is none."""
-        told = (seen.sighting.args_hash or "" for seen in self.spans)
-        return next((item for item in told if item.startswith(c.ARGS_HASH_VERSION)), None)
+        for seen in self.spans:
+            found = seen.sighting.args_hash
+            if found is not None and found.startswith(c.ARGS_HASH_VERSION):
+                return found
+        return None
 
     @property
     def session(self) -> str | None:
         """The session that the call belongs to, as an ancestor may say."""
-        return next((seen.session for seen in self.spans if seen.session is not None), None)
+        for seen in self.spans:
+            if seen.session is not None:
+                return seen.session
+        return None
 
     @property
     def agent(self) -> str | None:
         """The agent that made the call, as an ancestor may say."""
-        return next((seen.agent for seen in self.spans if seen.agent is not None), None)
+        for seen in self.spans:
+            if seen.agent is not None:
+                return seen.agent
+        return None
 
 
 def execution_of(group: Group) -> Execution:

@@ -79,8 +79,17 @@ class Lineage:
         self._nodes.update((item.span_id, item) for item in sightings)
         self._known: dict[str, _Standing] = {}
         self.groups: list[Group] = []
-        for span_id, node in self._nodes.items():
-            if span_id not in self._known:
+        nodes, known = self._nodes, self._known
+        # Spans are exported when they end, the outer ones last.
+        for span_id, node in reversed(nodes.items()):
+            if span_id in known:
+                continue
+            above = node.parent_span_id
+            if above is None or above not in nodes:
+                known[span_id] = self._standing(node, _NOTHING)
+            elif above in known:
+                known[span_id] = self._standing(node, known[above])
+            else:
                 self._place(node)
 
     def parents(self, span_id: str, most: int) -> list[str]:
@@ -98,7 +107,7 @@ class Lineage:
         return found
 
     def _place(self, node: _Node) -> None:
-        """Place a span after its ancestors."""
+        """Place a span after its ancestors, none of which may have been placed so far."""
         nodes, known = self._nodes, self._known
         path = {node.span_id: node}
         while True:

@@ -39,6 +39,8 @@ class Retries:
         Args:
             executions: Those of a trace.
         """
+        if len(executions) == 1:
+            return [[executions[0]]]
         calls: list[list[Execution]] = []
         ordered = sorted(executions, key=lambda item: (item.start, item.outermost.span_id))
         for execution in ordered:

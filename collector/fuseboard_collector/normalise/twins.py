@@ -25,6 +25,8 @@ def join_twins(groups: list[Group]) -> list[Group]:
     Args:
         groups: Those of a trace.
     """
+    if len(groups) < 2:
+        return groups
     tools: dict[str, dict[str, list[Group]]] = {}
     for group in groups:
         tools.setdefault(group.tool, {}).setdefault(_scope(group), []).append(group)
