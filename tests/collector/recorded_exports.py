@@ -19,7 +19,7 @@ from fuseboard_collector.normalise.incoming import IncomingSpan, Traces
 from fuseboard_collector.receiver import otlp_protobuf
 
 ARCHIVE = Path(__file__).parents[1] / "data" / "otlp" / "recordings.tar.xz"
-RECEIVED = 1_796_000_000_000_000
+RECEIVED = 1_796_050_000_000_000
 """When the requests arrived, for tests: microseconds since the epoch."""
 
 

@@ -23,15 +23,22 @@ class Source:
     scope_version: str = ""
     _texts: dict[str, str | None] = field(default_factory=dict, repr=False, compare=False)
 
+    def __post_init__(self) -> None:
+        self.scope = _storable(self.scope)
+
     def text(self, name: str) -> str | None:
         """Return a resource attribute as text; None if it is absent or empty."""
         try:
             return self._texts[name]
         except KeyError:
             value = self.resource.get(name)
-            found = str(value)[:256] if value not in (None, "") else None
+            found = _storable(str(value)[:256]) if value not in (None, "") else None
             self._texts[name] = found
             return found
+
+
+def _storable(text: str) -> str:
+    return text.replace("\0", "�") if "\0" in text else text
 
 
 @dataclass(slots=True)

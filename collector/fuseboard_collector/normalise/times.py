@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
-_LAST_NS = 2**63 - 1
+NEGATIVE_DURATION: Final = "negative duration"
+TIME_MISSING: Final = "time missing"
+CLOCK_AHEAD: Final = "clock ahead"
+CLOCK_NOT_SET: Final = "clock not set"
+
+_EARLIEST_NS: Final = 946_684_800 * 10**9  # the year 2000
+_DAY_NS: Final = 86_400 * 10**9
+_AHEAD_NS: Final = 300 * 10**9
 
 
 class Period(NamedTuple):
@@ -24,22 +31,46 @@ class Period(NamedTuple):
 
 
 def period(start_ns: int, end_ns: int, received_us: int) -> Period:
-    """Return the period of a span; a missing time is taken from the other, or from arrival.
+    """Return the period of a span, put right where it can't be true.
+
+    A missing time is taken from the other, or from arrival. Times before the year 2000 or more
+    than a day ahead of ours are those of a clock that is not set: kept as they are they would be
+    deleted at once, or never; the span is taken to have ended when it arrived.
 
     Args:
         start_ns: Nanoseconds since the epoch; 0 if unknown.
         end_ns: Nanoseconds since the epoch; 0 if unknown.
         received_us: Microseconds since the epoch at which it arrived.
     """
-    if 0 < start_ns <= end_ns <= _LAST_NS:
+    received_ns = received_us * 1000
+    if _EARLIEST_NS <= start_ns <= end_ns <= received_ns + _AHEAD_NS:
         return Period(start_ns // 1000, end_ns // 1000, (end_ns - start_ns) / 1e9)
-    known = [value for value in (start_ns, end_ns) if 0 < value <= _LAST_NS]
-    if len(known) == 2:
-        return Period(start_ns // 1000, start_ns // 1000, 0.0, ("negative duration",))
-    instant = known[0] // 1000 if known else received_us
-    return Period(instant, instant, 0.0, ("time missing",))
+    return _put_right(start_ns, end_ns, received_ns)
+
+
+def _put_right(start_ns: int, end_ns: int, received_ns: int) -> Period:
+    latest = received_ns + _DAY_NS
+    true = [value for value in (start_ns, end_ns) if _EARLIEST_NS <= value <= latest]
+    if len(true) == 2:
+        if start_ns > end_ns:
+            return _at(start_ns, NEGATIVE_DURATION)
+        return Period(start_ns // 1000, end_ns // 1000, (end_ns - start_ns) / 1e9, (CLOCK_AHEAD,))
+    if true:
+        return _at(true[0], CLOCK_NOT_SET if start_ns and end_ns else TIME_MISSING)
+    if not start_ns and not end_ns:
+        return _at(received_ns, TIME_MISSING)
+    length = end_ns - start_ns if start_ns and end_ns else 0
+    if not 0 <= length <= _DAY_NS:
+        return _at(received_ns, CLOCK_NOT_SET)
+    start = (received_ns - length) // 1000
+    return Period(start, received_ns // 1000, length / 1e9, (CLOCK_NOT_SET,))
+
+
+def _at(ns: int, mark: str) -> Period:
+    return Period(ns // 1000, ns // 1000, 0.0, (mark,))
 
 
 def instant(ns: int, received_us: int) -> int:
-    """Return a log record's time in microseconds; its arrival if it carries none."""
-    return ns // 1000 if 0 < ns <= _LAST_NS else received_us
+    """Return a log record's time in microseconds; its arrival if it carries none that is true."""
+    is_true = _EARLIEST_NS <= ns <= received_us * 1000 + _DAY_NS
+    return ns // 1000 if is_true else received_us
