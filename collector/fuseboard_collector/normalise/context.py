@@ -51,9 +51,13 @@ def span_row(span: IncomingSpan, origin: Origin, layout: Layout, received: int) 
 
 
 def _agent_in(name: str) -> str | None:
-    """Return the agent that the name of its span tells, if it is no template or general word."""
-    name = name.removeprefix(INVOKE_AGENT).removesuffix(".agent").strip()
-    return None if not name or "{" in name or name in _GENERAL else name
+    """Return the agent that the name of its span tells, unless it tells of something else."""
+    if name in _GENERAL or name.endswith(_NO_AGENTS) or "{" in name:
+        return None
+    name = name.removeprefix(INVOKE_AGENT).strip()
+    return next((name.removesuffix(end) for end in _AGENT_ENDS if name.endswith(end)), name) or None
 
 
 _GENERAL = frozenset({"agent run", "ai.generateText", "ai.streamText"})
+_AGENT_ENDS = (".agent", ".run")
+_NO_AGENTS = (".workflow", ".task", ".execute")

@@ -34,7 +34,7 @@ def framework_of(scope: str) -> str | None:
     """Return the framework's name; an unknown scope's own name; None without a scope."""
     if scope in _NAMES:
         return _NAMES[scope]
-    if scope.startswith("semantic_kernel"):
+    if scope.startswith(("semantic_kernel", "Microsoft.SemanticKernel")):
         return "semantic_kernel"
     for prefix in _PREFIXES:
         if scope.startswith(prefix):

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 
+from fuseboard import conventions as c
 from fuseboard_collector.normalise.dialects.dialect import Dialect, Place, value_at
 from fuseboard_collector.normalise.incoming import Attributes, IncomingSpan, Value
 from fuseboard_collector.normalise.values import text
 
+_BY_CONVENTION = ((c.GEN_AI_TOOL_NAME,),)
 _MCP_PREFIX = "mcp__"
 # Google ADK's words for an id that it doesn't have.
 _NO_CALL_ID = "<not specified>"
@@ -22,7 +24,8 @@ def tool_and_server(span: IncomingSpan, dialect: Dialect) -> tuple[str | None, s
     """
     attributes = span.attributes
     server = named(attributes, dialect.server) if dialect.server else None
-    tool = named(attributes, dialect.tool) or text(_cut(span.name, dialect))
+    tool = named(attributes, dialect.tool) or named(attributes, _BY_CONVENTION)
+    tool = tool or text(_cut(span.name, dialect))
     if tool is not None:
         if tool.startswith(_MCP_PREFIX):
             group, _, rest = tool.removeprefix(_MCP_PREFIX).partition("__")
@@ -60,8 +63,8 @@ def unquoted(value: Value) -> Value:
 def _cut(name: str, dialect: Dialect) -> str:
     """Return what of a span's name is the tool's."""
     for prefix in dialect.prefixes:
-        if name.startswith(prefix):
-            name = name.removeprefix(prefix)
+        if f"{name} ".startswith(prefix):
+            name = name[len(prefix) :]
             break
     for suffix in dialect.suffixes:
         if name.endswith(suffix):

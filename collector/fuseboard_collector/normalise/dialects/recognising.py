@@ -61,6 +61,7 @@ _SCOPE_PREFIXES = {
     f"{_OPENINFERENCE}google_adk": google_adk.DIALECT,
     f"{_OPENINFERENCE}openai_agents": openai_agents.DIALECT,
     f"{_OPENINFERENCE}smolagents": openinference.SMOLAGENTS,
+    "Microsoft.SemanticKernel": agent_framework.SEMANTIC_KERNEL,
     "semantic_kernel": agent_framework.SEMANTIC_KERNEL,
 }
 
