@@ -1,0 +1,98 @@
+"""Clients that send traces, and send again what was not acknowledged."""
+
+from __future__ import annotations
+
+import http.client
+import threading
+from collections import deque
+from random import Random
+
+from crash.books import Agent, Books, Sent
+
+HEADERS = {"content-type": "application/json"}
+
+
+class Client(threading.Thread):
+    """One client with one connection; idle while there is no port to send to."""
+
+    def __init__(self, books: Books, seed: int) -> None:
+        super().__init__(daemon=True)
+        self._books = books
+        self._agent = Agent(Random(seed))
+        self._chance = Random(-seed)
+        self._due: deque[tuple[Sent, int]] = deque()
+        self._idle = threading.Event()
+        self._changed = threading.Condition()
+        self._port: int | None = None
+        self._over = False
+        self.refused = 0
+
+    def resume(self, port: int) -> None:
+        """Send to this port from now on."""
+        with self._changed:
+            self._port = port
+            self._idle.clear()
+            self._changed.notify()
+
+    def pause(self) -> None:
+        """Stop sending, and wait until the last answer came or failed to."""
+        with self._changed:
+            self._port = None
+            self._changed.notify()
+        assert self._idle.wait(30)
+
+    def finish(self) -> None:
+        """End the thread."""
+        with self._changed:
+            self._over = True
+            self._changed.notify()
+        self.join(30)
+
+    def run(self) -> None:
+        """Send on and on."""
+        while True:
+            with self._changed:
+                while self._port is None and not self._over:
+                    self._idle.set()
+                    self._changed.wait()
+                if self._over:
+                    return
+                port = self._port
+            assert port is not None
+            self._send(port)
+
+    def _send(self, port: int) -> None:
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+        try:
+            while self._port == port:
+                self._send_next(connection)
+        except (OSError, http.client.HTTPException):
+            self._changed.acquire()
+            self._changed.wait_for(lambda: self._port != port or self._over, 0.02)
+            self._changed.release()
+        finally:
+            connection.close()
+
+    def _send_next(self, connection: http.client.HTTPConnection) -> None:
+        if not self._due:
+            self._begin()
+        sent, number = self._due[0]
+        connection.request("POST", "/v1/traces", sent.requests[number], HEADERS)
+        answer = connection.getresponse()
+        answer.read()
+        if answer.status == 200:
+            self._due.popleft()
+            self._books.acknowledge(sent, number)
+        else:
+            assert answer.status == 503, answer.status
+            self.refused += 1
+
+    def _begin(self) -> None:
+        """Take up a few traces at once, their requests interleaved."""
+        for _ in range(4):
+            sent = self._agent.trace()
+            self._books.begin(sent)
+            self._due.extend((sent, number) for number in range(len(sent.requests)))
+        mixed = list(self._due)
+        self._chance.shuffle(mixed)
+        self._due = deque(mixed)

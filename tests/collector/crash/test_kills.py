@@ -1,0 +1,150 @@
+"""SIGKILL at random instants: nothing acknowledged is lost, nothing is there twice."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from crash.books import Books
+from crash.clients import Client
+
+from fuseboard_collector.remote import RemoteReader
+
+VICTIM = Path(__file__).with_name("victim.py")
+CLIENTS = 6
+LOOK_BACK, FULL_EVERY = 30.0, 25
+"""Seconds that each check looks back, and every how many rounds it looks at everything."""
+
+
+class Victims:
+    """Processes on one data file, one after the other; the next is always warm already."""
+
+    def __init__(self, path: Path, log: Path) -> None:
+        self._path = path
+        self._log = log.open("ab")
+        self._next = self._spawn()
+        self.process: subprocess.Popen[str] | None = None
+        self.port = 0
+
+    def _spawn(self) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [sys.executable, str(VICTIM)],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log, text=True,
+        )  # fmt: skip
+
+    def start(self, port: int) -> str:
+        """Have the next one open the file; return its address."""
+        self.process, self._next = self._next, self._spawn()
+        self.port = port
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.write(f"{self._path} {port}\n")
+        self.process.stdin.flush()
+        said = [self.process.stdout.readline() for _ in range(2)]
+        assert said == ["warm\n", "open\n"], f"it did not start: {said}"
+        return f"http://127.0.0.1:{port}"
+
+    def kill(self) -> None:
+        """Kill the one that runs."""
+        assert self.process is not None
+        assert self.process.poll() is None, "it ended by itself"
+        self.process.kill()
+        self.process.communicate()
+
+    def end(self) -> None:
+        """Leave no process behind."""
+        for process in (self.process, self._next):
+            if process is not None and process.poll() is None:
+                process.kill()
+                process.communicate()
+        self._log.close()
+
+
+def ask(url: str, data: bytes | None = None) -> Any:
+    with urllib.request.urlopen(url, data, timeout=60) as answer:
+        return json.load(answer)
+
+
+def rows(url: str, kind: str, since: int) -> list[dict[str, Any]]:
+    start = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=since)
+    reader = RemoteReader(url)
+    found: list[dict[str, Any]] = reader.query(
+        f"export_{kind}", {"since": start, "until": None}
+    ).to_pylist()
+    return found
+
+
+def check(url: str, books: Books, seconds: float | None) -> int:
+    """Assemble what waits and hold the store against the books."""
+    ask(f"{url}/settle", b"")
+    assert ask(f"{url}/doubles") == []
+    since = 0 if seconds is None else time.time_ns() // 1000 - int(seconds * 1e6)
+    attempts = rows(url, "attempts", max(0, since - 1_000_000))
+    return books.check(rows(url, "calls", since), attempts, since)
+
+
+def provoke(url: str, books: Books, chance: Random) -> None:
+    """Let it live for a while: at work mostly, at times as soon as it is there."""
+    if chance.random() < 0.85:
+        before, deadline = books.acknowledged, time.monotonic() + 30
+        while books.acknowledged == before:
+            assert time.monotonic() < deadline, "no request is acknowledged"
+            time.sleep(0.005)
+        time.sleep(chance.uniform(0.0, 1.2))
+    else:
+        time.sleep(chance.uniform(0.0, 0.3))
+    if chance.random() < 0.25:
+        threading.Thread(target=settle, args=[url], daemon=True).start()
+        time.sleep(chance.uniform(0.0, 0.05))
+
+
+def settle(url: str) -> None:
+    """Have it in the middle of assembling all that waits."""
+    with suppress(OSError):
+        ask(f"{url}/settle", b"")
+
+
+@pytest.fixture
+def victims(tmp_path: Path) -> Iterator[Victims]:
+    victims = Victims(tmp_path / "fuseboard.duckdb", tmp_path / "victims.log")
+    yield victims
+    victims.end()
+
+
+@pytest.mark.parametrize(
+    "kills", [3, pytest.param(200, marks=[pytest.mark.long, pytest.mark.timeout(1200)])]
+)
+def test_killed_at_random_instants_the_store_agrees_with_what_was_acknowledged(
+    victims: Victims, free_ports: Iterator[int], kills: int
+) -> None:
+    seed = time.time_ns()
+    print(f"seed {seed}")
+    chance, books = Random(seed), Books()
+    clients = [Client(books, seed % 1_000_000 + number) for number in range(1, CLIENTS + 1)]
+    for client in clients:
+        client.start()
+    url = victims.start(next(free_ports))
+    for number in range(1, kills + 1):
+        for client in clients:
+            client.resume(victims.port)
+        provoke(url, books, chance)
+        victims.kill()
+        for client in clients:
+            client.pause()
+        url = victims.start(next(free_ports))
+        looked_at = check(url, books, None if number % FULL_EVERY == 0 else LOOK_BACK)
+        print(f"kill {number}: {books.acknowledged} requests, {looked_at} calls looked at")
+    assert check(url, books, None) > 10 * kills
+    for client in clients:
+        client.finish()
