@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import socket
 import subprocess
@@ -19,11 +20,18 @@ import pytest
 FUSEBOARD = Path(sys.executable).parent / "fuseboard"
 
 
+_given: set[int] = set()
+
+
 def free_port() -> int:
-    """Return a port that was free a moment ago."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """Return a port that nobody listens on and that was not returned before."""
+    while True:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = int(probe.getsockname()[1])
+        if port not in _given:
+            _given.add(port)
+            return port
 
 
 def wait_until(condition: Callable[[], bool], *, seconds: float, what: str) -> None:
@@ -54,6 +62,7 @@ class Server:
     ui_port: int = field(default_factory=free_port)
     otlp_port: int = field(default_factory=free_port)
     process: subprocess.Popen[bytes] | None = None
+    environment: dict[str, str] = field(default_factory=dict)
 
     @property
     def otlp_url(self) -> str:
@@ -70,7 +79,9 @@ class Server:
             "--otlp-grpc-port", "0", *self.options,
         ]  # fmt: skip
         with self.log.open("ab") as log:
-            self.process = subprocess.Popen(command, stdout=log, stderr=log)
+            self.process = subprocess.Popen(
+                command, stdout=log, stderr=log, env={**os.environ, **self.environment}
+            )
         wait_until(self.is_ready, seconds=60, what="readiness")
         return self
 

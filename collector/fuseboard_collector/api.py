@@ -12,6 +12,7 @@ import json
 import tempfile
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from types import MappingProxyType
 
 import pyarrow as pa
 from starlette.requests import Request
@@ -64,8 +65,11 @@ class SpooledResponse(StreamingResponse):
 class ReadApi:
     """Answers from a store. Queries have threads of their own: slow ones don't hold up ingest."""
 
-    def __init__(self, store: AnyStore, is_stopping: Callable[[], bool]) -> None:
+    def __init__(
+        self, store: AnyStore, about: Mapping[str, object], is_stopping: Callable[[], bool]
+    ) -> None:
         self._store = store
+        self._about = dict(about)
         self._is_stopping = is_stopping
         self._exposition = Exposition(store)
         self._threads = ThreadPoolExecutor(QUERY_THREADS, "fuseboard-query")
@@ -155,22 +159,28 @@ class ReadApi:
 
     async def stats(self, _request: Request) -> Response:
         """Answer ``GET /api/v1/stats``: what the collector has done since its start."""
-        return JSONResponse(
-            await asyncio.get_running_loop().run_in_executor(self._threads, self._store.describe)
+        found = await asyncio.get_running_loop().run_in_executor(
+            self._threads, self._store.describe
         )
+        return JSONResponse({**found, **self._about})
 
 
 def routes(
-    store: AnyStore, *, token: Token = OPEN, is_stopping: Callable[[], bool] = lambda: False
+    store: AnyStore,
+    *,
+    token: Token = OPEN,
+    about: Mapping[str, object] = MappingProxyType({}),
+    is_stopping: Callable[[], bool] = lambda: False,
 ) -> list[Route]:
     """Return the routes of the read API, ``/metrics``, ``/healthz`` and ``/readyz``.
 
     Args:
         store: What to answer from.
         token: Whose bearer may read; everybody by default. Health is everybody's.
+        about: What else ``/api/v1/stats`` tells, ready for JSON.
         is_stopping: Tells that the server is about to end.
     """
-    api = ReadApi(store, is_stopping)
+    api = ReadApi(store, about, is_stopping)
     return [
         Route(QUERY_PATH + "{name:path}", _guarded(token, api.query), methods=["POST"]),
         Route(STATS_PATH, _guarded(token, api.stats), methods=["GET"]),

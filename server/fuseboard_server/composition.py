@@ -64,7 +64,10 @@ def build_collector(
         routes=[
             *receiver.routes(store, intake=intake, token=Token(settings.token)),
             *api.routes(
-                store, token=Token(settings.read_token), is_stopping=lambda: intake.is_stopping
+                store,
+                token=Token(settings.read_token),
+                about={"alert_time_scale": settings.alert_time_scale, "demo": settings.demo},
+                is_stopping=lambda: intake.is_stopping,
             ),
         ],
         exception_handlers={NOT_FOUND: _nothing_here(hint)},
@@ -75,11 +78,8 @@ def build_dashboard(
     settings: ServeSettings, store: AnyStore, here: Presence, lifespan: Callable[[Any], Any]
 ) -> AsgiApp:
     """Return what answers on the dashboard's port: Streamlit's app and health."""
-    import streamlit as st
-
     from fuseboard_collector import api
     from fuseboard_dashboard import source
-    from fuseboard_dashboard.theme import streamlit_options
 
     source.configure(
         source.Source(
@@ -89,10 +89,25 @@ def build_dashboard(
             demo=settings.demo,
         )
     )
-    _configure_streamlit({**streamlit_options(), **SERVER_OPTIONS})
     hint = f"this is the dashboard's port; OTLP and the read API are at {here.collector}"
-    wrong_port = _not_here(hint)
     health = [route for route in api.routes(store) if route.path in {"/healthz", "/readyz"}]
+    return build_pages(hint, health, lifespan)
+
+
+def build_pages(hint: str, health: list[Route], lifespan: Callable[[Any], Any]) -> AsgiApp:
+    """Return Streamlit's app, with what else is asked for on its port.
+
+    Args:
+        hint: What a client is told that takes the port for the collector's.
+        health: Routes of health checks.
+        lifespan: What runs as long as the app.
+    """
+    import streamlit as st
+
+    from fuseboard_dashboard.theme import streamlit_options
+
+    _configure_streamlit({**streamlit_options(), **SERVER_OPTIONS})
+    wrong_port = _not_here(hint)
     app: AsgiApp = st.App(
         _dashboard_script(),
         lifespan=lifespan,

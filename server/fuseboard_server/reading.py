@@ -36,7 +36,10 @@ class Source:
 
 @contextmanager
 def source(
-    collector: str | None, data: Path | None, store: Address | None = None
+    collector: str | None,
+    data: Path | None,
+    store: Address | None = None,
+    token: str | None = None,
 ) -> Iterator[Source]:
     """Yield a reader of a collector's, a folder's or a database's data, and say whose they are.
 
@@ -46,12 +49,13 @@ def source(
             either: the server on the default folder, else the one at the default address, else
             the default folder at rest.
         store: A ClickHouse database; nothing else is tried then.
+        token: A server's token for reading, where one is asked.
 
     Raises:
         CommandError: If there is nothing to read from.
     """
     if collector is not None:
-        yield _remote(collector)
+        yield _remote(collector, token)
         return
     if store is not None:
         with _in_database(store) as database:
@@ -60,16 +64,16 @@ def source(
     folder = data if data is not None else default_data_dir()
     owner = presence.running(folder)
     if owner is not None:
-        yield _remote(owner.collector)
+        yield _remote(owner.collector, token)
         return
     if data is None and presence.answers(DEFAULT_COLLECTOR):
-        yield _remote(DEFAULT_COLLECTOR)
+        yield _remote(DEFAULT_COLLECTOR, token)
         return
     with _at_rest(folder) as resting:
         yield Source(resting, f"the folder {folder}")
 
 
-def _remote(collector: str) -> Source:
+def _remote(collector: str, token: str | None) -> Source:
     from fuseboard_collector.api import RemoteReader
 
     if not presence.answers(collector):
@@ -77,7 +81,7 @@ def _remote(collector: str) -> Source:
             f"no fuseboard answers at {collector}. Start one with `fuseboard serve`, or name the "
             "address after 'OTLP/HTTP' that a running one printed with --collector URL."
         )
-    reader = RemoteReader(collector, timeout=ANSWER_SECONDS)
+    reader = RemoteReader(collector, timeout=ANSWER_SECONDS, token=token)
     return Source(reader, f"the server at {collector}")
 
 

@@ -4,36 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import os
-import signal
 import socket
-import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
-from types import FrameType
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import click
 import uvicorn
 
 from fuseboard_server import presence
-from fuseboard_server.connections import PatientProtocol
 from fuseboard_server.exits import CommandError, Exit
+from fuseboard_server.running import SHUTDOWN_SECONDS, Server, configured, stopping_quietly
 from fuseboard_server.settings import DATA_FILE, ServeSettings
 from fuseboard_server.sockets import Wanted, address_of, bind_all, port_of, url
-from fuseboard_server.stopping import stop_signals
 
 if TYPE_CHECKING:
     from fuseboard_alerts.evaluator import Evaluator
     from fuseboard_collector.receiver import GrpcReceiver, Intake
     from fuseboard_collector.store import AnyStore
     from fuseboard_collector.tokens import Token
-    from fuseboard_server.dispatch import AsgiApp
-
-SHUTDOWN_SECONDS = 5
-"""How long open requests may take to finish after a stop was asked for."""
-KEEP_ALIVE_SECONDS = 65
-"""How long a connection may lie idle: longer than agents pause between their batches."""
 
 
 def run(settings: ServeSettings) -> None:
@@ -42,7 +32,7 @@ def run(settings: ServeSettings) -> None:
     Raises:
         CommandError: If a port or the data file can't be had.
     """
-    with _stopping_quietly(), _bound(settings) as sockets:
+    with stopping_quietly(), _bound(settings) as sockets:
         # Ports first: a second start by mistake must not touch the data.
         here = presence.Presence(
             pid=os.getpid(),
@@ -77,8 +67,8 @@ def _serve(
         _print_welcome(settings, here)
 
     try:
-        server = _Server(
-            _uvicorn_config(app), intake, Token(settings.token), sockets.grpc, is_ready
+        server = _CollectorServer(
+            configured(app), intake, Token(settings.token), sockets.grpc, is_ready
         )
         server.run(sockets=[sockets.ui, sockets.collector])
     except OSError as error:
@@ -88,24 +78,8 @@ def _serve(
         presence.withdraw(settings.data)
 
 
-def _uvicorn_config(app: AsgiApp) -> uvicorn.Config:
-    return uvicorn.Config(
-        app,
-        ws="websockets-sansio",
-        log_level="warning",
-        access_log=False,
-        server_header=False,
-        http=PatientProtocol,
-        timeout_keep_alive=KEEP_ALIVE_SECONDS,
-        timeout_graceful_shutdown=SHUTDOWN_SECONDS,
-        lifespan="on",
-    )
-
-
-class _Server(uvicorn.Server):
-    """Serves gRPC beside HTTP, and tells when it is ready."""
-
-    running: ClassVar[_Server | None] = None
+class _CollectorServer(Server):
+    """Serves gRPC beside HTTP."""
 
     def __init__(
         self,
@@ -115,20 +89,16 @@ class _Server(uvicorn.Server):
         grpc_socket: socket.socket | None,
         is_ready: Callable[[], None],
     ) -> None:
-        super().__init__(config)
+        super().__init__(config, is_ready)
         self._intake = intake
         self._token = token
         self._grpc_socket = grpc_socket
         self._grpc: GrpcReceiver | None = None
-        self._is_ready = is_ready
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start, then say so."""
-        type(self).running = self
+        """Start both."""
         await self._start_grpc()
         await super().startup(sockets)
-        if self.started and not self.should_exit:
-            self._is_ready()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Finish what was accepted over either protocol; take nothing new."""
@@ -220,28 +190,6 @@ def explain_store_error(error: Exception) -> CommandError:
     elif isinstance(error, StoreDamagedError | StoreVersionError):
         code = Exit.DATA_UNUSABLE
     return CommandError(str(error), code)
-
-
-@contextmanager
-def _stopping_quietly() -> Iterator[None]:
-    """End in silence on a signal: before the server runs by exiting, afterwards by uvicorn.
-
-    uvicorn raises the signals that it caught once more after it has stopped, with the
-    handlers that it found. These do nothing then, so that a stop that was asked for ends with
-    exit code 0 and no traceback. It does not know SIGHUP.
-    """
-
-    def handle(_number: int, _frame: FrameType | None) -> None:
-        if _Server.running is None:
-            sys.exit(0)
-        _Server.running.should_exit = True
-
-    before = {number: signal.signal(number, handle) for number in stop_signals()}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def _print_welcome(settings: ServeSettings, here: presence.Presence) -> None:

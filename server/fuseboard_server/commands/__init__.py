@@ -3,6 +3,7 @@
 COMMANDS = {
     "serve": ("serve", "Receive telemetry, keep it, show it and raise alerts."),
     "demo": ("demo", "Show the board on a demo agent's calls."),
+    "dashboard": ("dashboard", "Show the board of a collector that runs elsewhere."),
     "export": ("export", "Write calls, attempts, transitions or alerts to a file."),
     "store": ("store", "Set up a store in a ClickHouse database."),
     "doctor": ("doctor", "Check the set-up and say what to do about what is wrong."),

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, BinaryIO
 import click
 
 from fuseboard_server.commands.options import FOLDER, STORE, STORE_HELP, Duration, HttpUrl
+from fuseboard_server.commands.tokens import read_token as with_read_token
 from fuseboard_server.exits import CommandError, Exit, writing_to
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ FORMATS = ("jsonl", "csv", "parquet")
 @click.option("--collector", type=HttpUrl(), help="Address of a running server, for its data.")
 @click.option("--data", type=FOLDER, help="Data folder, whether a server runs on it or not.")
 @click.option("--store", type=STORE, help=STORE_HELP)
+@with_read_token
 @click.option("--since", type=Duration(), help="Only what ended in the last, for example, 1h.")
 @click.option(
     "--format",
@@ -47,6 +49,8 @@ def export(
     collector: str | None,
     data: Path | None,
     store: Address | None,
+    read_token: str | None,
+    read_token_file: str | None,
     since: float | None,
     form: str,
     output: Path | None,
@@ -67,7 +71,7 @@ def export(
     from fuseboard_server.reading import source
 
     folder = data.expanduser().absolute() if data is not None else None
-    with source(collector, folder, store) as found:
+    with source(collector, folder, store, read_token_file or read_token) as found:
         try:
             with found.reader.stream(f"export_{kind}", _window(since)) as answer:
                 done = _write(answer, form, output, kind)

@@ -1,0 +1,57 @@
+"""``fuseboard dashboard``."""
+
+from __future__ import annotations
+
+import click
+
+from fuseboard_server.commands.options import PORT, HttpUrl
+from fuseboard_server.commands.tokens import read_token as with_read_token
+from fuseboard_server.exposure import Doors, check_exposure
+from fuseboard_server.settings import DEFAULT_HOST, DEFAULT_UI_PORT
+
+
+@click.command()
+@click.option(
+    "--collector",
+    type=HttpUrl(),
+    required=True,
+    help="Address of the server whose data to show, for example http://10.0.0.7:4318.",
+)
+@with_read_token
+@click.option("--host", default=DEFAULT_HOST, show_default=True, help="Address to listen on.")
+@click.option(
+    "--ui-port", type=PORT, default=DEFAULT_UI_PORT, show_default=True, help="Port; 0: any."
+)
+@click.option(
+    "--allow-host",
+    "allow_hosts",
+    multiple=True,
+    help="Answer to this Host name too, for example a reverse proxy's. May be repeated.",
+)
+@click.option("--insecure", is_flag=True, help="Listen beyond loopback although there is no login.")
+def dashboard(
+    collector: str,
+    read_token: str | None,
+    read_token_file: str | None,
+    host: str,
+    ui_port: int,
+    allow_hosts: tuple[str, ...],
+    insecure: bool,
+) -> None:
+    """Show the dashboard of a collector that runs elsewhere, in a process of its own.
+
+    It reads over HTTP and stores nothing. Alerts are those that the collector evaluates. While
+    the collector is away the pages say so.
+    """
+    check_exposure(Doors(DEFAULT_HOST, host), insecure)
+    from fuseboard_server.remote_dashboard import DashboardSettings, run
+
+    run(
+        DashboardSettings(
+            collector=collector,
+            token=read_token_file or read_token,
+            host=host,
+            port=ui_port,
+            allow_hosts=allow_hosts,
+        )
+    )

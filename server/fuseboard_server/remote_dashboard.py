@@ -1,0 +1,153 @@
+"""``fuseboard dashboard`` put together: the pages alone, reading a collector over HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import click
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from fuseboard_server.exits import CommandError, Exit
+from fuseboard_server.running import Server, configured, stopping_quietly
+from fuseboard_server.sockets import bind, port_of, url
+
+if TYPE_CHECKING:
+    from fuseboard_collector.api import RemoteReader
+    from fuseboard_server.dispatch import AsgiApp
+
+ANSWER_SECONDS = 20.0
+"""How long a page waits for the collector; a viewer gives up sooner than an export."""
+ASK_AGAIN_SECONDS = 5.0
+LOOK_AGAIN_SECONDS = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class DashboardSettings:
+    """What ``fuseboard dashboard`` was asked to do.
+
+    Attributes:
+        collector: Base address of the collector.
+        token: Its token for reading; None: it needs none.
+        port: 0 for any free one.
+        allow_hosts: Further names that are answered to.
+    """
+
+    collector: str
+    token: str | None = field(default=None, repr=False)
+    host: str = "127.0.0.1"
+    port: int = 8501
+    allow_hosts: tuple[str, ...] = ()
+
+
+def run(settings: DashboardSettings) -> None:
+    """Show the pages until SIGINT, SIGTERM or the end of the terminal.
+
+    Raises:
+        CommandError: If the port can't be had.
+    """
+    with stopping_quietly(), bind(settings.host, settings.port, "--ui-port") as listener:
+        from fuseboard_collector.api import RemoteReader
+
+        reader = RemoteReader(settings.collector, ANSWER_SECONDS, settings.token)
+        about = About(reader, settings.collector)
+        app = _build(settings, reader, about)
+        address = url(settings.host, port_of(listener))
+
+        def is_ready() -> None:
+            click.echo(
+                f"fuseboard dashboard is ready\n  Dashboard  {address}\n"
+                f"  Reads from {settings.collector}\nCtrl-C stops it."
+            )
+
+        try:
+            Server(configured(app), is_ready).run(sockets=[listener])
+        except OSError as error:
+            raise CommandError(f"the port was taken meanwhile: {error}", Exit.USAGE) from error
+    with suppress(OSError):  # the terminal may be what ended
+        click.echo("fuseboard dashboard stopped.")
+
+
+def _build(settings: DashboardSettings, reader: RemoteReader, about: About) -> AsgiApp:
+    from fuseboard_server.composition import build_pages
+    from fuseboard_server.dispatch import PortDispatcher
+    from fuseboard_server.hosts import HostAllowList
+
+    about.tell()
+    hint = f"this is a dashboard; OTLP and the read API are at {settings.collector}"
+    pages = build_pages(hint, _health(reader), about.lifespan)
+    hosts = HostAllowList(settings.host, settings.allow_hosts)
+    return PortDispatcher(pages, pages, settings.port, hosts)
+
+
+class About:
+    """Keeps what the pages say of the collector as the collector says it.
+
+    Args:
+        reader: Reads from the collector.
+        address: The collector's, shown where agents are told what to send to.
+    """
+
+    def __init__(self, reader: RemoteReader, address: str) -> None:
+        self._reader = reader
+        self._address = address
+
+    def tell(self, found: dict[str, Any] | None = None) -> None:
+        """Have the pages read from the collector.
+
+        Args:
+            found: What the collector says of itself; None: nothing so far.
+        """
+        from fuseboard_dashboard import source
+
+        known = found or {}
+        source.configure(
+            source.Source(
+                reader=self._reader,
+                alert_time_scale=float(known.get("alert_time_scale", 1.0)),
+                otlp_endpoint=self._address,
+                demo=bool(known.get("demo", False)),
+            )
+        )
+
+    async def _follow(self) -> None:
+        from fuseboard_collector.errors import StoreError
+
+        while True:
+            try:
+                self.tell(await asyncio.to_thread(self._reader.describe))
+                pause = LOOK_AGAIN_SECONDS
+            except (StoreError, ValueError, TypeError):
+                pause = ASK_AGAIN_SECONDS  # the pages say what is wrong
+            await asyncio.sleep(pause)
+
+    @asynccontextmanager
+    async def lifespan(self, _: Any) -> AsyncIterator[None]:
+        """Ask the collector again and again while the pages are served."""
+        following = asyncio.create_task(self._follow())
+        try:
+            yield
+        finally:
+            following.cancel()
+
+
+def _health(reader: RemoteReader) -> list[Route]:
+    from fuseboard_collector.errors import StoreError
+
+    async def healthz(_: Request) -> Response:
+        return JSONResponse({"status": "ok"})
+
+    async def readyz(_: Request) -> Response:
+        try:
+            await asyncio.to_thread(reader.describe)
+        except StoreError as error:
+            return JSONResponse({"status": "not ready", "reason": str(error)}, 503)
+        return JSONResponse({"status": "ready"})
+
+    routes: dict[str, Callable[[Request], Any]] = {"/healthz": healthz, "/readyz": readyz}
+    return [Route(path, endpoint, methods=["GET"]) for path, endpoint in routes.items()]
