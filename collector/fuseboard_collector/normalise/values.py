@@ -93,7 +93,11 @@ def document_of(
         if len(kept) == MAX_ITEMS:
             noted.append("attributes dropped")
             break
-        kept[clean(name)[:MAX_NAME]] = _bounded(attributes[name], name, noted)
+        value: object = attributes[name]
+        if type(value) is not str or len(value) > MAX_TEXT or "://" in value or "\0" in value:
+            value = _bounded(attributes[name], name, noted)
+        is_storable = len(name) <= MAX_NAME and "\0" not in name
+        kept[name if is_storable else clean(name)[:MAX_NAME]] = value
     if noted:
         kept[MARKS] = noted[:MAX_ITEMS]
     document = _json(kept)
