@@ -33,13 +33,17 @@ COLUMNS = {
     "error_type": TEXT, "error_class": TEXT, "attempts": NUMBER, "args_hash": TEXT, "layer": TEXT,
     "attrs": TEXT, "events": TEXT,
 }  # fmt: skip
-PROMOTED = {
-    "gen_ai.tool.name": "tool", "gen_ai.agent.name": "agent", "gen_ai.conversation.id": "session",
-    "fuseboard.outcome": "outcome", "error.type": "error_type", "fuseboard.attempts": "attempts",
-    "error.classified_as": "error_class", "fuseboard.args_hash": "args_hash",
-    "fuseboard.layer": "layer",
+PLACES = {
+    name: list(COLUMNS).index(column)
+    for name, column in {
+        "gen_ai.tool.name": "tool", "gen_ai.agent.name": "agent",
+        "gen_ai.conversation.id": "session", "fuseboard.outcome": "outcome",
+        "error.type": "error_type", "fuseboard.attempts": "attempts",
+        "error.classified_as": "error_class", "fuseboard.args_hash": "args_hash",
+        "fuseboard.layer": "layer",
+    }.items()
 }  # fmt: skip
-NUMBERS = frozenset(name for name, kind in COLUMNS.items() if kind == NUMBER)
+UNKNOWN = (None,) * 11
 SCHEMA = pa.schema(list(COLUMNS.items()))
 SQL_TYPES = {TEXT: "VARCHAR", NUMBER: "BIGINT", TIME: "TIMESTAMP"}
 GROUP_ROWS = 65_536
@@ -63,28 +67,27 @@ def decode(body: bytes) -> pa.Table:
     return pa.Table.from_arrays(arrays, schema=SCHEMA)
 
 
-def row(span: Any, shared: tuple[Any, ...], scope: str) -> tuple[Any, ...]:
-    promoted = dict.fromkeys(PROMOTED.values())
-    rest = {}
-    for pair in span.attributes:
-        value = plain(pair.value)
-        column = PROMOTED.get(pair.key)
-        if column is None:
-            rest[pair.key] = value
-        elif column in NUMBERS:
-            promoted[column] = value if isinstance(value, int) else None
-        else:
-            promoted[column] = value if value is None else str(value)
+def row(span: Any, shared: tuple[Any, ...], scope: str) -> list[Any]:
     start = span.start_time_unix_nano
-    events = [{"name": e.name, "attributes": attributes(e.attributes)} for e in span.events]
-    return (
+    cells = [
         span.trace_id.hex(), span.span_id.hex(), span.parent_span_id.hex() or None, span.name,
         span.kind, start // 1000, (span.end_time_unix_nano - start) // 1000, span.status.code,
-        span.status.message or None, *shared, scope, promoted["tool"], promoted["agent"],
-        promoted["session"], promoted["outcome"], promoted["error_type"],
-        promoted["error_class"], promoted["attempts"], promoted["args_hash"], promoted["layer"],
-        dumps(rest) if rest else None, dumps(events) if events else None,
-    )  # fmt: skip
+        span.status.message or None, *shared, scope, *UNKNOWN,
+    ]  # fmt: skip
+    rest = {}
+    for pair in span.attributes:
+        place = PLACES.get(pair.key)
+        if place is None:
+            rest[pair.key] = plain(pair.value)
+        else:
+            cells[place] = plain(pair.value)
+    if rest:
+        cells[-2] = dumps(rest)
+    if span.events:
+        cells[-1] = dumps(
+            [{"name": e.name, "attributes": attributes(e.attributes)} for e in span.events]
+        )
+    return cells
 
 
 dumps = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, default=repr).encode
@@ -96,6 +99,8 @@ def attributes(pairs: Any) -> dict[str, Any]:
 
 def plain(value: Any) -> Any:
     kind = value.WhichOneof("value")
+    if kind == "string_value":
+        return value.string_value
     if kind is None:
         return None
     if kind == "array_value":

@@ -37,7 +37,7 @@ _FIELD_1, _FIELD_2, _FIELD_3 = 0x0A, 0x12, 0x1A
 _TRACE_STATE, _PARENT, _NAME, _KIND, _START, _END = 0x1A, 0x22, 0x2A, 0x30, 0x39, 0x41
 _ATTRIBUTE, _EVENT, _STATUS = 0x4A, 0x5A, 0x7A
 _FLAGS = 0x85
-_NUMBERS = frozenset({_KIND, _START, _END, 0x50, 0x60, 0x70, _FLAGS})
+_NUMBERS = frozenset({_START, _END, 0x50, 0x60, 0x70, _FLAGS})
 """Tags of fields without bytes; the three between are counts of what was dropped."""
 _STRING, _BOOL, _INT, _FLOAT = 0x0A, 0x10, 0x18, 0x21
 _EVENT_TIME, _EVENT_DROPPED, _STATUS_CODE = 0x09, 0x20, 0x18
@@ -155,9 +155,8 @@ class WireReader:
         events: list[Event] = []
         known = self._pairs.get
         while position < end:
-            tag = body[position]
+            tag, size, first = body[position], body[position + 1], position + 2
             if tag == _ATTRIBUTE:
-                size, first = body[position + 1], position + 2
                 if size >= 0x80:
                     size, first = _size(body, position + 1)
                 position = first + size
@@ -165,20 +164,22 @@ class WireReader:
                 pair = known(raw) or self._pair(raw)
                 attributes[pair[0]] = pair[1]
                 continue
+            if tag == _KIND and size < 0x80:
+                kind, position = size, first
+                continue
             if tag == _START and position + 18 <= end and body[position + 9] == _END:
                 start, finish = _BOTH_TIMES(body, position)
                 position += 18
                 continue
             if tag in _NUMBERS:
                 position, value = _number(body, position)
-                if tag == _KIND:
-                    kind = value
-                elif tag == _START:
+                if tag == _START:
                     start = value
                 elif tag == _END:
                     finish = value
                 continue
-            size, first = _size(body, position + 1)
+            if size >= 0x80:
+                size, first = _size(body, position + 1)
             position = first + size
             raw = body[first:position]
             if tag == _FIELD_1:
@@ -190,8 +191,9 @@ class WireReader:
             elif tag == _PARENT:
                 parent = raw
             elif tag == _STATUS:
-                _expect(not code and not message)
-                code, message = _status(raw)
+                if raw:
+                    _expect(not code and not message)
+                    code, message = _status(raw)
             elif tag == _EVENT:
                 events.append(self._event(raw))
             else:
@@ -202,7 +204,8 @@ class WireReader:
             trace_id,
             span_id,
             IncomingSpan(
-                trace_id.hex(), span_id.hex(), name, messages.parent_of(parent), trace_state, kind,
+                trace_id.hex(), span_id.hex(), name,
+                messages.parent_of(parent) if parent else None, trace_state, kind,
                 start, finish, attributes, code, message, events,
             ),
         )  # fmt: skip
