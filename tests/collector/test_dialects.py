@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +12,7 @@ from recorded_exports import RECEIVED, recordings
 
 from fuseboard import conventions as c
 from fuseboard_collector.normalise import layouts
+from fuseboard_collector.normalise.dialects import recognising
 from fuseboard_collector.normalise.incoming import Event, IncomingSpan, Source, Traces
 from fuseboard_collector.normalise.normaliser import normalise_traces
 from fuseboard_collector.store.rows import Sighting, Span
@@ -104,6 +107,37 @@ def test_what_is_no_call_is_context(attributes: dict[str, Any], name: str, scope
 def test_the_last_answer_is_a_tool_like_any_other_elsewhere() -> None:
     attributes = {"openinference.span.kind": "TOOL", "tool.name": "final_answer"}
     assert sighting_of(attributes, scope="my.app").tool == "final_answer"
+
+
+# --- the page of documentation ------------------------------------------------------------------
+
+PAGE = Path(__file__).parents[2] / "docs" / "other-instrumentation.md"
+DOCUMENTED = re.findall(r"^\| .* \| `(\w+)` \| `([\w.]+)=(\S+)` \|", PAGE.read_text(), re.MULTILINE)
+# Read by its scope only: a mark says no more than that it follows GenAI conventions or the like.
+SCOPES = {
+    "agent_framework": "agent_framework",
+    "crewai": "openinference.instrumentation.crewai",
+    "google_adk": "gcp.vertex.agent",
+    "openai_agents": "openinference.instrumentation.openai_agents",
+    "pydantic_ai": "pydantic-ai",
+    "semantic_kernel": "semantic_kernel.functions",
+    "smolagents": "openinference.instrumentation.smolagents",
+    "strands": "strands.telemetry.tracer",
+}
+
+
+@pytest.mark.parametrize(("dialect", "mark", "value"), DOCUMENTED)
+def test_the_page_says_what_marks_a_call(dialect: str, mark: str, value: str) -> None:
+    row = sighting_of({mark: value}, name="search", scope=SCOPES.get(dialect, "any"))
+    assert row.dialect == dialect
+
+
+def test_the_page_has_every_dialect() -> None:
+    known = {d.name for _, dialects in recognising._MARKS for d in dialects.values()}
+    known |= {d.name for d in recognising._SCOPES.values()}
+    known |= {d.name for d in recognising._SCOPE_PREFIXES.values()}
+    # Has no mark: the names of its spans are templates.
+    assert known - {"logfire_openai_agents"} == {dialect for dialect, _, _ in DOCUMENTED}
 
 
 # --- names -------------------------------------------------------------------------------------
