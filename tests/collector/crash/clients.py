@@ -44,7 +44,7 @@ class Client(threading.Thread):
     def finish(self) -> None:
         """End the thread."""
         with self._changed:
-            self._over = True
+            self._over, self._port = True, None
             self._changed.notify()
         self.join(30)
 
@@ -96,3 +96,28 @@ class Client(threading.Thread):
         mixed = list(self._due)
         self._chance.shuffle(mixed)
         self._due = deque(mixed)
+
+
+class Crew:
+    """Clients that share their books."""
+
+    def __init__(self, size: int, seed: int) -> None:
+        self.books = Books()
+        self._clients = [Client(self.books, seed + number) for number in range(size)]
+        for client in self._clients:
+            client.start()
+
+    def resume(self, port: int) -> None:
+        """Have all send to this port."""
+        for client in self._clients:
+            client.resume(port)
+
+    def pause(self) -> None:
+        """Have all stop, and wait until they did."""
+        for client in self._clients:
+            client.pause()
+
+    def finish(self) -> None:
+        """End all threads."""
+        for client in self._clients:
+            client.finish()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
 import threading
@@ -17,7 +19,7 @@ from typing import Any
 
 import pytest
 from crash.books import Books
-from crash.clients import Client
+from crash.clients import Crew
 
 from fuseboard_collector.remote import RemoteReader
 
@@ -28,46 +30,45 @@ LOOK_BACK, FULL_EVERY = 30.0, 25
 
 
 class Victims:
-    """Processes on one data file, one after the other; the next is always warm already."""
+    """Collectors on one data file, one after the other."""
 
     def __init__(self, path: Path, log: Path) -> None:
         self._path = path
         self._log = log.open("ab")
-        self._next = self._spawn()
-        self.process: subprocess.Popen[str] | None = None
-        self.port = 0
-
-    def _spawn(self) -> subprocess.Popen[str]:
-        return subprocess.Popen(
+        self._parent = subprocess.Popen(
             [sys.executable, str(VICTIM)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log, text=True,
         )  # fmt: skip
+        self._running: int | None = None
+        self.port = 0
 
     def start(self, port: int) -> str:
         """Have the next one open the file; return its address."""
-        self.process, self._next = self._next, self._spawn()
+        assert self._parent.stdin is not None
+        self._parent.stdin.write(f"{self._path} {port}\n")
+        self._parent.stdin.flush()
+        said = {self._hear(), self._hear()}
+        assert "open" in said, f"it did not start: {said}"
+        self._running = int((said - {"open"}).pop())
         self.port = port
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
-        self.process.stdin.write(f"{self._path} {port}\n")
-        self.process.stdin.flush()
-        said = [self.process.stdout.readline() for _ in range(2)]
-        assert said == ["warm\n", "open\n"], f"it did not start: {said}"
         return f"http://127.0.0.1:{port}"
 
     def kill(self) -> None:
         """Kill the one that runs."""
-        assert self.process is not None
-        assert self.process.poll() is None, "it ended by itself"
-        self.process.kill()
-        self.process.communicate()
+        assert self._running is not None
+        os.kill(self._running, signal.SIGKILL)
+        assert self._hear() == "gone"
+        self._running = None
+
+    def _hear(self) -> str:
+        assert self._parent.stdout is not None
+        return self._parent.stdout.readline().strip()
 
     def end(self) -> None:
         """Leave no process behind."""
-        for process in (self.process, self._next):
-            if process is not None and process.poll() is None:
-                process.kill()
-                process.communicate()
+        if self._running is not None:
+            self.kill()
+        self._parent.communicate()
         self._log.close()
 
 
@@ -122,29 +123,34 @@ def victims(tmp_path: Path) -> Iterator[Victims]:
     victims.end()
 
 
+@pytest.fixture
+def seed() -> int:
+    seed = time.time_ns() % 1_000_000_000
+    print(f"seed {seed}")
+    return seed
+
+
+@pytest.fixture
+def crew(seed: int) -> Iterator[Crew]:
+    crew = Crew(CLIENTS, seed)
+    yield crew
+    crew.finish()
+
+
 @pytest.mark.parametrize(
     "kills", [3, pytest.param(200, marks=[pytest.mark.long, pytest.mark.timeout(1200)])]
 )
 def test_killed_at_random_instants_the_store_agrees_with_what_was_acknowledged(
-    victims: Victims, free_ports: Iterator[int], kills: int
+    victims: Victims, crew: Crew, free_ports: Iterator[int], seed: int, kills: int
 ) -> None:
-    seed = time.time_ns()
-    print(f"seed {seed}")
-    chance, books = Random(seed), Books()
-    clients = [Client(books, seed % 1_000_000 + number) for number in range(1, CLIENTS + 1)]
-    for client in clients:
-        client.start()
+    chance, books = Random(seed), crew.books
     url = victims.start(next(free_ports))
     for number in range(1, kills + 1):
-        for client in clients:
-            client.resume(victims.port)
+        crew.resume(victims.port)
         provoke(url, books, chance)
         victims.kill()
-        for client in clients:
-            client.pause()
+        crew.pause()
         url = victims.start(next(free_ports))
         looked_at = check(url, books, None if number % FULL_EVERY == 0 else LOOK_BACK)
         print(f"kill {number}: {books.acknowledged} requests, {looked_at} calls looked at")
-    assert check(url, books, None) > 10 * kills
-    for client in clients:
-        client.finish()
+    assert check(url, books, None) > 3 * kills

@@ -1,24 +1,22 @@
-"""A collector in one process, made to be killed. Warm before it is told which file to open.
+"""Collectors, one after the other, each in a process made to be killed.
 
-Told ``<data file> <port>`` on standard input, it serves until it is killed. Grace time and
+Told ``<data file> <port>`` on standard input, it forks: the child opens the file and serves until
+it is killed. All modules are loaded before, so that a child is at work at once. Grace time and
 checkpoint threshold are so small that an assembly and a checkpoint are likely to be hit.
 """
 
 from __future__ import annotations
 
+import os
 import socket
 import sys
 from pathlib import Path
-from random import Random
-from tempfile import TemporaryDirectory
 
 import uvicorn
-from books import Agent
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
-from starlette.testclient import TestClient
 
 from fuseboard_collector import api, receiver
 from fuseboard_collector.store import Store, open_store, staging
@@ -27,8 +25,6 @@ from fuseboard_collector.store.database import Limits
 
 GRACE_SECONDS = 0.1
 CHECKPOINT = "1MB"
-
-WARM = Agent(Random(1)).trace().requests[0]
 
 DOUBLES = """
 SELECT 'tool_calls', trace_id || span_id FROM tool_calls GROUP BY ALL HAVING count(*) > 1
@@ -64,27 +60,8 @@ def doubles_route(store: Store) -> Route:
     return Route("/doubles", doubles)
 
 
-def warm_up() -> None:
-    """Load what is loaded on first use, so that the process is killed at work."""
-    uvicorn.Config(Starlette(), lifespan="off").load()
-    with TemporaryDirectory() as folder:
-        store = open_store(Path(folder) / "warm.duckdb")
-        with TestClient(Starlette(routes=receiver.routes(store))) as client:
-            client.post("/v1/traces", content=WARM, headers={"content-type": "application/json"})
-        store.settle()
-        store.close()
-
-
-def main() -> None:
-    """Wait for the order to start, then serve."""
-    warm_up()
-    print("warm", flush=True)
-    order = sys.stdin.readline().split()
-    if not order:
-        return
-    path, port = Path(order[0]), int(order[1])
-    staging.GRACE_SECONDS = GRACE_SECONDS
-    store_module.Limits = lambda memory: Limits(memory=memory, checkpoint=CHECKPOINT)  # type: ignore[misc, assignment]
+def serve(path: Path, port: int) -> None:
+    """Serve until killed."""
     store = open_store(path, retention_days=None)
     application = Starlette(
         routes=[
@@ -95,6 +72,22 @@ def main() -> None:
     print("open", flush=True)
     config = uvicorn.Config(application, log_level="warning", lifespan="off", access_log=False)
     uvicorn.Server(config).run(sockets=[listener])
+
+
+def main() -> None:
+    """Start a child for each order, and say when it is gone."""
+    uvicorn.Config(Starlette(), lifespan="off").load()
+    staging.GRACE_SECONDS = GRACE_SECONDS
+    store_module.Limits = lambda memory: Limits(memory=memory, checkpoint=CHECKPOINT)  # type: ignore[misc, assignment]
+    # Safe while there is one thread: the engine and the server have not begun.
+    for order in map(str.split, iter(sys.stdin.readline, "")):
+        child = os.fork()
+        if not child:
+            serve(Path(order[0]), int(order[1]))
+            os._exit(1)
+        print(child, flush=True)
+        os.waitpid(child, 0)
+        print("gone", flush=True)
 
 
 if __name__ == "__main__":
