@@ -95,6 +95,10 @@ def attempt_rows(call: Sequence[Execution], tries: Sequence[Execution]) -> Itera
             span_id=span.span_id,
             delay_seconds=delay,
             region=item.first("region") or call_span.region,
+            service=call_span.service,
+            environment=call[0].first("environment"),
+            agent=call[0].agent,
+            weight=call_span.weight,
             received_at=span.received_at,
         )
         if failure is not None:

@@ -12,6 +12,7 @@ import pyarrow as pa
 from fuseboard_collector.errors import QueryParameterError, StoreError, UnknownQueryError
 from fuseboard_collector.reading import Batches
 from fuseboard_collector.store.named_queries import NamedQuery, load
+from fuseboard_collector.store.rollups.choice import choose
 
 BATCH_ROWS = 10_000
 
@@ -45,14 +46,16 @@ class Answering:
     ) -> pa.Table:
         """Return the whole answer."""
         with self._translated(query.name):
-            return cursor.sql(query.statements[0].sql, params=dict(bound)).to_arrow_table()
+            sql, parameters = choose(cursor, query, bound)
+            return cursor.sql(sql, params=parameters).to_arrow_table()
 
     def batches(
         self, cursor: duckdb.DuckDBPyConnection, query: NamedQuery, bound: Mapping[str, object]
     ) -> Batches:
         """Return the answer to be read piece by piece while the cursor is open."""
         with self._translated(query.name):
-            relation = cursor.sql(query.statements[0].sql, params=dict(bound))
+            sql, parameters = choose(cursor, query, bound)
+            relation = cursor.sql(sql, params=parameters)
             reader = relation.to_arrow_reader(BATCH_ROWS)
         return Batches(reader.schema, self._pieces(query.name, reader))
 

@@ -136,7 +136,7 @@ def _release(path: Path) -> None:
 def _open(path: Path, limits: Limits) -> duckdb.DuckDBPyConnection:
     if path.exists():
         _look(path)
-    with _translated(path):
+    with translated(path):
         connection = duckdb.connect(str(path), config=_settings(limits, path.with_name("spill")))
         try:
             _lock_down(connection)
@@ -148,7 +148,7 @@ def _open(path: Path, limits: Limits) -> duckdb.DuckDBPyConnection:
 
 
 def _open_read_only(path: Path, limits: Limits, spill: Path) -> duckdb.DuckDBPyConnection:
-    with _translated(path):
+    with translated(path):
         connection = duckdb.connect(str(path), read_only=True, config=_settings(limits, spill))
         try:
             _lock_down(connection)
@@ -162,7 +162,7 @@ def _open_read_only(path: Path, limits: Limits, spill: Path) -> duckdb.DuckDBPyC
 
 def _look(path: Path) -> None:
     """Check an existing file read-only, so that one that is refused is not even touched."""
-    with _translated(path):
+    with translated(path):
         connection = duckdb.connect(str(path), read_only=True)
         try:
             check_version(connection, str(path))
@@ -199,7 +199,7 @@ def _lock_down(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 @contextmanager
-def _translated(path: Path) -> Iterator[None]:
+def translated(path: Path) -> Iterator[None]:
     """Turn the engine's refusals to open a file into our own errors, each with a way out."""
     try:
         yield

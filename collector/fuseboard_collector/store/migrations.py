@@ -11,7 +11,7 @@ from fuseboard_collector.errors import StoreError, StoreVersionError
 if TYPE_CHECKING:
     import duckdb
 
-SCHEMA_FILES = ("001_tables.sql", "002_foreign_calls.sql", "004_staging.sql")
+SCHEMA_FILES = ("001_tables.sql", "002_foreign_calls.sql", "003_rollups.sql", "004_staging.sql")
 """In the order in which they are applied; the schema version is how many have been."""
 
 SCHEMA_VERSION = len(SCHEMA_FILES)

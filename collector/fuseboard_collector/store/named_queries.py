@@ -1,8 +1,10 @@
 """Named SQL: one statement file each, with ``$name`` parameters that are always bound.
 
 A line ``-- include NAME`` stands for the text of ``fragments/NAME.sql``: what several queries
-must agree on is written once. Fragments include nothing themselves. Macros and parameters are
-put into an engine's own words by :mod:`~fuseboard_collector.store.dialects`.
+must agree on is written once; ``-- include NAME of TABLE`` puts TABLE where the fragment says
+``@these``. A variant of a query takes fragments from ``fragments/VARIANT`` where there are such.
+Macros and parameters are put into an engine's own words by
+:mod:`~fuseboard_collector.store.dialects`.
 """
 
 from __future__ import annotations
@@ -21,7 +23,9 @@ from fuseboard_collector.errors import QueryParameterError, UnknownQueryError
 from fuseboard_collector.store.dialects import DUCKDB, Dialect
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,63}\Z")
-_INCLUDE = re.compile(r"^(?P<indent> *)-- include (?P<name>\w+)$", re.MULTILINE)
+_INCLUDE = re.compile(
+    r"^(?P<indent> *)-- include (?P<name>\w+)(?: of (?P<table>\w+))?$", re.MULTILINE
+)
 _OFFSET_TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)\Z")
 
 
@@ -84,8 +88,13 @@ def _utc(value: object) -> object:
 
 
 @cache
-def load(name: str, folder: str = "queries") -> NamedQuery:
+def load(name: str, folder: str = "queries", variants: tuple[str, ...] = ()) -> NamedQuery:
     """Return the query ``<folder>/<name>.sql``.
+
+    Args:
+        name: The query.
+        folder: Where its file is.
+        variants: Whose fragments to take where they have their own; the first that has decides.
 
     Raises:
         UnknownQueryError: If there is no such file; the message lists near names.
@@ -93,7 +102,7 @@ def load(name: str, folder: str = "queries") -> NamedQuery:
     file = files(__package__).joinpath(folder, f"{name}.sql")
     if not _NAME.match(name) or not file.is_file():
         raise UnknownQueryError(_unknown(name, folder))
-    parsed = duckdb.extract_statements(text(name, folder))
+    parsed = duckdb.extract_statements(text(name, folder, variants=variants))
     return NamedQuery(
         name,
         tuple(
@@ -107,25 +116,43 @@ def load(name: str, folder: str = "queries") -> NamedQuery:
     )
 
 
-def text(name: str, folder: str = "queries", dialect: Dialect = DUCKDB) -> str:
+def text(
+    name: str,
+    folder: str = "queries",
+    dialect: Dialect = DUCKDB,
+    variants: tuple[str, ...] = (),
+) -> str:
     """Return the SQL of a query with its fragments in place, in one engine's dialect."""
-    return dialect.render(source(name, folder))
+    return dialect.render(source(name, folder, variants=variants))
 
 
-def source(name: str, folder: str = "queries", fragments: str | None = None) -> str:
+def source(
+    name: str,
+    folder: str = "queries",
+    fragments: str | None = None,
+    variants: tuple[str, ...] = (),
+) -> str:
     """Return the SQL of a query with its fragments in place, macros and all.
 
     Args:
         name: The query.
         folder: Where its file is.
         fragments: The folder whose fragments it includes, if that is another one.
+        variants: Whose fragments to take where they have their own.
     """
     home = files(__package__)
     shared = home.joinpath(fragments or folder, "fragments")
+    places = [*(shared.joinpath(variant) for variant in variants), shared]
 
     def fragment(line: re.Match[str]) -> str:
-        content = shared.joinpath(f"{line['name']}.sql").read_text(encoding="utf-8")
-        return indent(content.rstrip("\n"), line["indent"])
+        found = (place.joinpath(f"{line['name']}.sql") for place in places)
+        file = next((item for item in found if item.is_file()), None)
+        if file is None:
+            raise FileNotFoundError(f"{name}.sql includes {line['name']}, which is no fragment")
+        content = file.read_text(encoding="utf-8").rstrip("\n")
+        if line["table"]:
+            content = content.replace("@these", line["table"])
+        return indent(_INCLUDE.sub(fragment, content), line["indent"])
 
     return _INCLUDE.sub(fragment, home.joinpath(folder, f"{name}.sql").read_text(encoding="utf-8"))
 

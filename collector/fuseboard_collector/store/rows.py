@@ -118,10 +118,14 @@ class Attempt:
     span_id: str = field(default_factory=_random_span_id)
     delay_seconds: float = 0.0
     region: str | None = None
+    service: str | None = None
+    environment: str | None = None
+    agent: str | None = None
     error_class: str | None = None
     error_type: str | None = None
     http_status: int | None = None
     cost: float | None = None
+    weight: float = 1.0
     received_at: Instant | None = None
 
     def __post_init__(self) -> None:

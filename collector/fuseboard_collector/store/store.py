@@ -20,10 +20,11 @@ from fuseboard_collector.reading import Batches
 from fuseboard_collector.stats import Stats
 from fuseboard_collector.store.answering import Answering, first_line, reading_query
 from fuseboard_collector.store.assembling import Assembling
-from fuseboard_collector.store.database import Database, Limits
+from fuseboard_collector.store.database import Database, Limits, translated
 from fuseboard_collector.store.named_queries import NamedQuery, load
 from fuseboard_collector.store.repeats import WINDOW_SECONDS, RepeatFilter
 from fuseboard_collector.store.retention import Retention
+from fuseboard_collector.store.rollups.keeper import Keeper, waiting_hours
 from fuseboard_collector.store.rows import ROW_TYPES, Batch, natural_key, to_arrow
 from fuseboard_collector.store.staging import GRACE_SECONDS, Staging
 from fuseboard_collector.store.writer import Append, Command, Connection, Part, Session, Writer
@@ -80,6 +81,8 @@ class Store:
         )
         self._writer.unavailable = unavailable
         self._writer.start()
+        self._keeper = Keeper(lambda: self._open_database().cursor(), self._command, clock)
+        self._keeper.start()
         # A daemon thread that the interpreter cuts off inside the engine aborts the process.
         atexit.register(self.close)
 
@@ -219,13 +222,28 @@ class Store:
         oldest: datetime | None = table.column("oldest")[0].as_py()
         return oldest
 
+    def hours_to_roll_up(self) -> int:
+        """Return of how many hours the raw rows have to be read, the present one included."""
+        with self._open_database().cursor() as cursor:
+            return waiting_hours(cursor)
+
+    def roll_up(self) -> int:
+        """Roll up every closed hour now; the keeper does so by itself within seconds.
+
+        Returns:
+            How many spans were rolled up.
+        """
+        return self._keeper.catch_up()
+
     def describe(self) -> dict[str, object]:
         """Return the counters and sizes that an operator wants to see, ready for JSON."""
-        oldest = self.oldest_row() if self.unavailable_because() is None else None
+        is_open = self.unavailable_because() is None
+        oldest = self.oldest_row() if is_open else None
         return {
             "counters": self.stats.snapshot(),
             "queue_rows": self.queue_rows(),
             "staged": self._assembling.describe(),
+            "hours_to_roll_up": self.hours_to_roll_up() if is_open else None,
             "size_bytes": self.size_bytes(),
             "oldest_row": None if oldest is None else oldest.isoformat() + "Z",
         }
@@ -260,7 +278,7 @@ class Store:
         database = Database(self.path, self._limits)
         try:
             repeats = RepeatFilter(self._clock.monotonic)
-            with database.cursor() as cursor:
+            with translated(self.path), database.cursor() as cursor:
                 repeats.remember(_recent_keys(cursor))
                 self._assembling.reload(cursor)
             session = Session(database.writing_connection(), repeats, self.stats, self._assembling)

@@ -14,8 +14,15 @@ CLICKHOUSE: Final = Dialect(
         "bucket": "fromUnixTimestamp64Micro("
         "intDiv(toUnixTimestamp64Micro({0}) - 1, {1}) * {1}, 'UTC')",
         # quantileExact takes the next higher value.
-        "quantile": "arrayElementOrNull(arraySort(groupArray({0})), "
-        "greatest(1, toInt64(ceil({1} * count({0})))))",
+        "quantiles": "["
+        + ", ".join(
+            "arrayElementOrNull(arraySort(groupArray({0})), "
+            f"greatest(1, toInt64(ceil({share} * count({{0}})))))"
+            for share in (0.5, 0.95, 0.99)
+        )
+        + "]",
+        "step": "floor({1} * log2(greatest(least(if(isFinite({0}), {0}, 1e9), 1e9) * 1000, "
+        "0.001)))",
         "later": "addMicroseconds({0}, toInt64(round({1} * 1000000)))",
         "finite": "isFinite({0})",
         # Null values are passed over unless they are inside of something.

@@ -13,8 +13,12 @@ DUCKDB: Final = Dialect(
         "among": "({0} IS NULL OR list_contains({0}, {1}))",
         # Start of the bucket (start, start + width] of a time; the width in microseconds.
         "bucket": "make_timestamp(((epoch_us({0}) - 1) // {1}) * {1})",
-        # The smallest value that at least this share of the values does not exceed.
-        "quantile": "quantile_disc({0}, {1})",
+        # The median and the 95th and 99th percentile as a list, each the smallest value that at
+        # least this share of the values does not exceed.
+        "quantiles": "quantile_disc({0}, [0.5, 0.95, 0.99])",
+        # Seconds on a scale of so many steps per octave, from 0 at 1 ms; a time that is no number
+        # or without end counts as very long.
+        "step": "floor({1} * log2(greatest(least({0}, 1e9) * 1000, 0.001)))",
         # A time and a number of seconds after it, to the microsecond.
         "later": "{0} + to_microseconds(({1} * 1000000)::BIGINT)",
         # Whether a number is neither infinite nor no number.

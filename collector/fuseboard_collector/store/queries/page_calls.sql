@@ -18,6 +18,6 @@ WHERE "end" > $since::TIMESTAMP AND "end" <= $until::TIMESTAMP
           WHEN 'retried' THEN attempts >= 2
           ELSE TRUE
       END
-ORDER BY CASE WHEN $kind::VARCHAR = 'slow' THEN duration_seconds ELSE 0 END DESC,
-         "end" DESC, span_id
+ORDER BY
+    -- include page_calls_order
 LIMIT least($row_limit::BIGINT, 1000);

@@ -1,20 +1,16 @@
 -- The argument hashes with the most faults, each with all its calls in the window.
 -- Parameters: since, until, tools, classes, regions.
-WITH faults AS (
-    SELECT *, COALESCE(error_class, 'unclassified') AS class_of_fault
-    FROM tool_calls
-    WHERE "end" > $since::TIMESTAMP AND "end" <= $until::TIMESTAMP
-      AND @among($tools::VARCHAR[], tool)
-      AND @among($regions::VARCHAR[], COALESCE(region, 'unknown'))
-      AND (error_class IS NOT NULL OR outcome IN ('error', 'rejected'))
-      AND @among($classes::VARCHAR[], COALESCE(error_class, 'unclassified'))
-),
-by_class AS (
-    SELECT tool, args_hash, class_of_fault, SUM(weight) AS faults, MAX("end") AS last_end,
+WITH by_class AS (
+    SELECT tool, args_hash, class_of_fault, SUM(weight) AS faults, MAX(last_end) AS last_end,
            row_number() OVER (PARTITION BY tool, args_hash
                               ORDER BY SUM(weight) DESC, class_of_fault) AS place
-    FROM faults
-    WHERE args_hash IS NOT NULL
+    FROM (
+        -- include page_argued
+    ) AS argued
+    WHERE @among($tools::VARCHAR[], tool)
+      AND @among($regions::VARCHAR[], region)
+      AND class_of_fault IS NOT NULL
+      AND @among($classes::VARCHAR[], class_of_fault)
     GROUP BY 1, 2, 3
 ),
 worst AS (
@@ -28,11 +24,12 @@ worst AS (
 ),
 totals AS (
     SELECT tool, args_hash, SUM(weight) AS calls
-    FROM tool_calls
-    WHERE "end" > $since::TIMESTAMP AND "end" <= $until::TIMESTAMP
-      AND @among($tools::VARCHAR[], tool)
-      AND @among($regions::VARCHAR[], COALESCE(region, 'unknown'))
-      AND args_hash IS NOT NULL
+    FROM (
+        -- include page_argued
+    ) AS argued
+    WHERE @among($tools::VARCHAR[], tool)
+      AND @among($regions::VARCHAR[], region)
+      AND args_hash IN (SELECT args_hash FROM worst)
     GROUP BY 1, 2
 )
 SELECT worst.tool, worst.args_hash, worst.error_class, worst.faults, totals.calls,

@@ -1,31 +1,20 @@
 -- Faulty calls per class, tool and region (any outcome that carries a class), and their share of
 -- all calls of that tool and region. Parameters: since, until, tools, classes, regions.
-WITH faults AS (
-    SELECT *, COALESCE(error_class, 'unclassified') AS class_of_fault
-    FROM tool_calls
-    WHERE "end" > $since::TIMESTAMP AND "end" <= $until::TIMESTAMP
-      AND @among($tools::VARCHAR[], tool)
-      AND @among($regions::VARCHAR[], COALESCE(region, 'unknown'))
-      AND (error_class IS NOT NULL OR outcome IN ('error', 'rejected'))
-      AND @among($classes::VARCHAR[], COALESCE(error_class, 'unclassified'))
-),
-totals AS (
-    SELECT tool, COALESCE(region, 'unknown') AS region, SUM(weight) AS calls
-    FROM tool_calls
-    WHERE "end" > $since::TIMESTAMP AND "end" <= $until::TIMESTAMP
-      AND @among($tools::VARCHAR[], tool)
-      AND @among($regions::VARCHAR[], COALESCE(region, 'unknown'))
-    GROUP BY 1, 2
+WITH calls AS (
+    -- include page_calls_in_window
 ),
 counts AS (
-    SELECT class_of_fault AS error_class, tool, COALESCE(region, 'unknown') AS region,
-           SUM(weight) AS faults
-    FROM faults
+    SELECT CASE WHEN is_fault THEN COALESCE(error_class, 'unclassified') END AS class_of_fault,
+           tool, region, SUM(weight) AS faults
+    FROM calls
     GROUP BY 1, 2, 3
+),
+shares AS (
+    SELECT *, SUM(faults) OVER (PARTITION BY tool, region) AS calls FROM counts
 )
-SELECT counts.error_class, counts.tool, counts.region, counts.faults, totals.calls,
-       counts.faults / NULLIF(totals.calls, 0) AS fault_ratio
-FROM counts
-JOIN totals ON totals.tool = counts.tool AND totals.region = counts.region
-ORDER BY counts.faults DESC, counts.tool, counts.region, counts.error_class
+SELECT class_of_fault AS error_class, tool, region, faults, calls,
+       faults / NULLIF(calls, 0) AS fault_ratio
+FROM shares
+WHERE class_of_fault IS NOT NULL
+ORDER BY faults DESC, tool, region, 1
 LIMIT 5000;

@@ -1,9 +1,11 @@
 -- The tools and regions seen in the window, most used first: choices of the filters.
 -- Bounded, because names come from outside. Parameters: since, until.
 WITH calls AS (
-    SELECT tool, COALESCE(region, 'unknown') AS region, weight
-    FROM tool_calls
-    WHERE "end" > $since::TIMESTAMP AND "end" <= $until::TIMESTAMP
+    SELECT tool, region, SUM(weight) AS weight
+    FROM (
+        -- include page_cells
+    ) AS cells
+    GROUP BY 1, 2
 ),
 facets AS (
     SELECT 'tool' AS facet, tool AS value, SUM(weight) AS calls FROM calls GROUP BY tool

@@ -1,20 +1,36 @@
--- Exact latency quantiles of calls per bucket, in seconds, and the mean split into attempts and
+-- Latency quantiles of calls per bucket, in seconds, and the mean split into attempts and
 -- back-off. classes keeps only calls of these classes. Buckets as in page_series.
 -- Parameters: since, until, tools, classes, regions, bucket_us (microseconds).
-SELECT @bucket("end", $bucket_us::BIGINT) AS bucket,
-       SUM(weight) AS calls,
-       @quantile(duration_seconds, 0.5) AS p50,
-       @quantile(duration_seconds, 0.95) AS p95,
-       @quantile(duration_seconds, 0.99) AS p99,
-       MAX(duration_seconds) AS slowest,
-       SUM(weight * COALESCE(attempt_seconds, 0)) / NULLIF(SUM(weight), 0) AS mean_attempt,
-       SUM(weight * COALESCE(backoff_seconds, 0)) / NULLIF(SUM(weight), 0) AS mean_backoff,
-       SUM(weight * duration_seconds) / NULLIF(SUM(weight), 0) AS mean
-FROM tool_calls
-WHERE "end" > $since::TIMESTAMP AND "end" <= $until::TIMESTAMP
-  AND @among($tools::VARCHAR[], tool)
-  AND @among($regions::VARCHAR[], COALESCE(region, 'unknown'))
-  AND @among($classes::VARCHAR[], error_class)
-GROUP BY 1
-ORDER BY 1
+WITH counts AS (
+    SELECT @bucket(moment, $bucket_us::BIGINT) AS bucket,
+           SUM(weight) AS calls,
+           MAX(duration_max) AS slowest,
+           SUM(attempt_sum) / NULLIF(SUM(weight), 0) AS mean_attempt,
+           SUM(backoff_sum) / NULLIF(SUM(weight), 0) AS mean_backoff,
+           SUM(duration_sum) / NULLIF(SUM(weight), 0) AS mean
+    FROM (
+        -- include page_cells
+    ) AS cells
+    WHERE @among($tools::VARCHAR[], tool)
+      AND @among($regions::VARCHAR[], region)
+      AND @among($classes::VARCHAR[], error_class)
+    GROUP BY 1
+),
+lengths AS (
+    SELECT @bucket(moment, $bucket_us::BIGINT) AS bucket, '' AS tool, '' AS region, length, weight
+    FROM (
+        -- include page_lengths
+    ) AS all_lengths
+    WHERE @among($tools::VARCHAR[], tool)
+      AND @among($regions::VARCHAR[], region)
+      AND @among($classes::VARCHAR[], error_class)
+),
+quantiles AS (
+    -- include page_quantiles of lengths
+)
+SELECT counts.*,
+       -- include page_bounded_quantiles
+FROM counts
+JOIN quantiles ON quantiles.bucket = counts.bucket
+ORDER BY bucket
 LIMIT 5000;

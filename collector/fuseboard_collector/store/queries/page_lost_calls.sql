@@ -4,11 +4,7 @@
 -- Parameters: since, until, tools, regions.
 WITH
 beats AS (
-    SELECT instance, MAX(time) AS last_beat, @newest(service, time) AS last_service,
-           @newest(calls_in_flight, time) AS running
-    FROM heartbeats
-    WHERE time <= $until::TIMESTAMP
-    GROUP BY instance
+    -- include page_beats
 ),
 silent AS (
     SELECT * FROM beats

@@ -1,16 +1,16 @@
 -- Calls per bucket, outcome and error class. classes narrows the faults; calls without a fault
 -- stay only where no class is chosen. Buckets as in page_series.
 -- Parameters: since, until, tools, classes, regions, bucket_us (microseconds).
-SELECT @bucket("end", $bucket_us::BIGINT) AS bucket,
+WITH calls AS (
+    -- include page_calls_in_window
+)
+SELECT @bucket(moment, $bucket_us::BIGINT) AS bucket,
        outcome,
        CASE WHEN outcome IN ('error', 'rejected') THEN COALESCE(error_class, 'unclassified')
             ELSE error_class END AS error_class,
        SUM(weight) AS calls
-FROM tool_calls
-WHERE "end" > $since::TIMESTAMP AND "end" <= $until::TIMESTAMP
-  AND @among($tools::VARCHAR[], tool)
-  AND @among($regions::VARCHAR[], COALESCE(region, 'unknown'))
-  AND @among($classes::VARCHAR[],
+FROM calls
+WHERE @among($classes::VARCHAR[],
              CASE WHEN outcome IN ('error', 'rejected') THEN COALESCE(error_class, 'unclassified')
                   ELSE error_class END)
 GROUP BY 1, 2, 3

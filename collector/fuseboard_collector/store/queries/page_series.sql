@@ -4,10 +4,27 @@
 -- Parameters: since, until, tools, classes, regions, bucket_us (microseconds).
 WITH calls AS (
     -- include page_calls_in_window
+),
+counts AS (
+    SELECT @bucket(moment, $bucket_us::BIGINT) AS bucket,
+           -- include page_call_counts
+    FROM calls
+    GROUP BY 1
+),
+lengths AS (
+    SELECT @bucket(moment, $bucket_us::BIGINT) AS bucket, '' AS tool, '' AS region, length, weight
+    FROM (
+        -- include page_lengths
+    ) AS all_lengths
+    WHERE @among($tools::VARCHAR[], tool)
+      AND @among($regions::VARCHAR[], region)
+),
+quantiles AS (
+    -- include page_quantiles of lengths
 )
-SELECT @bucket("end", $bucket_us::BIGINT) AS bucket,
-       -- include page_call_counts
-FROM calls
-GROUP BY 1
-ORDER BY 1
+SELECT counts.*,
+       -- include page_bounded_quantiles
+FROM counts
+JOIN quantiles ON quantiles.bucket = counts.bucket
+ORDER BY bucket
 LIMIT 5000;

@@ -2,11 +2,27 @@
 -- Parameters: since, until, tools, classes, regions.
 WITH calls AS (
     -- include page_calls_in_window
+),
+counts AS (
+    SELECT tool, region, MAX(last_end) AS last_end,
+           -- include page_call_counts
+    FROM calls
+    GROUP BY 1, 2
+),
+lengths AS (
+    SELECT 0 AS bucket, tool, region, length, weight
+    FROM (
+        -- include page_lengths
+    ) AS all_lengths
+    WHERE @among($tools::VARCHAR[], tool)
+      AND @among($regions::VARCHAR[], region)
+),
+quantiles AS (
+    -- include page_quantiles of lengths
 )
-SELECT tool, COALESCE(region, 'unknown') AS region,
-       MAX("end") AS last_end,
-       -- include page_call_counts
-FROM calls
-GROUP BY 1, 2
-ORDER BY errors DESC, retried DESC, calls DESC, 1, 2
+SELECT counts.*,
+       -- include page_bounded_quantiles
+FROM counts
+JOIN quantiles ON quantiles.tool = counts.tool AND quantiles.region = counts.region
+ORDER BY errors DESC, retried DESC, calls DESC, counts.tool, counts.region
 LIMIT 2000;

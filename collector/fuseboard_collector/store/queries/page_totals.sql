@@ -1,11 +1,28 @@
--- The window in one row: counts (weighted) and exact latency quantiles in seconds.
+-- The window in one row: counts (weighted) and latency quantiles in seconds.
 -- judged = all calls without cancelled, abandoned and interrupted; errors = error and rejected
 -- without L1_input; error rate = errors / judged; retry rate = retried / attempted;
 -- amplification = attempts_made / attempted. classes narrows errors and faults, nothing else.
 -- Parameters: since, until, tools, classes, regions.
 WITH calls AS (
     -- include page_calls_in_window
+),
+counts AS (
+    SELECT
+        -- include page_call_counts
+    FROM calls
+),
+lengths AS (
+    SELECT 0 AS bucket, '' AS tool, '' AS region, length, weight
+    FROM (
+        -- include page_lengths
+    ) AS all_lengths
+    WHERE @among($tools::VARCHAR[], tool)
+      AND @among($regions::VARCHAR[], region)
+),
+quantiles AS (
+    -- include page_quantiles of lengths
 )
-SELECT
-       -- include page_call_counts
-FROM calls;
+SELECT counts.*,
+       -- include page_bounded_quantiles
+FROM counts
+LEFT JOIN quantiles ON TRUE;

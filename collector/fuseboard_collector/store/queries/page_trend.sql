@@ -3,15 +3,13 @@
 WITH calls AS (
     -- include page_calls_in_window
 )
-SELECT @bucket("end", $bucket_us::BIGINT) AS bucket,
-       tool, COALESCE(region, 'unknown') AS region,
+SELECT @bucket(moment, $bucket_us::BIGINT) AS bucket, tool, region,
        SUM(weight) AS calls,
        COALESCE(SUM(weight) FILTER (WHERE outcome NOT IN ('cancelled', 'abandoned', 'interrupted')),
                 0) AS judged,
        COALESCE(SUM(weight) FILTER (WHERE is_error), 0) AS errors,
-       COALESCE(SUM(weight) FILTER (WHERE attempts >= 1), 0) AS attempted,
-       COALESCE(SUM(weight) FILTER (WHERE attempts >= 2), 0) AS retried,
-       @quantile(duration_seconds, 0.99) AS p99
+       COALESCE(SUM(weight_attempted), 0) AS attempted,
+       COALESCE(SUM(weight_retried), 0) AS retried
 FROM calls
 GROUP BY 1, 2, 3
 ORDER BY 1, 2, 3

@@ -7,7 +7,7 @@ WITH calls AS (
 counted AS (
     SELECT tool,
            @joined(framework) AS frameworks,
-           MAX("end") AS last_end,
+           MAX(last_end) AS last_end,
            COUNT(CASE WHEN COALESCE(instrumentation, 'fuseboard') = 'fuseboard' THEN 1 END)
                AS own_calls,
            -- include page_call_counts

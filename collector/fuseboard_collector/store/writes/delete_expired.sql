@@ -1,4 +1,13 @@
 -- By arrival, so that old data imported today stays for the whole period.
+INSERT INTO dirty_spans
+WITH moments AS (
+    SELECT "end" AS moment FROM tool_calls WHERE received_at < $before::TIMESTAMP
+    UNION ALL SELECT "end" FROM attempts WHERE received_at < $before::TIMESTAMP
+    UNION ALL SELECT time FROM heartbeats WHERE received_at < $before::TIMESTAMP
+)
+-- include marked_spans
+;
+
 DELETE FROM tool_calls WHERE received_at < $before::TIMESTAMP;
 DELETE FROM attempts WHERE received_at < $before::TIMESTAMP;
 DELETE FROM breaker_transitions WHERE received_at < $before::TIMESTAMP;

@@ -14,3 +14,12 @@ FROM incoming
 WHERE TRUE
   -- include only_attempt_is_derived
 ;
+
+INSERT INTO dirty_spans
+WITH moments AS (
+    SELECT "end" AS moment FROM incoming
+    UNION ALL
+    SELECT @later("start", coalesce(attempt_seconds, duration_seconds)) FROM incoming
+)
+-- include marked_spans
+;

@@ -9,11 +9,7 @@ moves AS (
       AND @among($regions::VARCHAR[], COALESCE(region, 'unknown'))
 ),
 beats AS (
-    SELECT instance, MIN(time) AS first_beat, MAX(time) AS last_beat,
-           @newest(breakers, time) AS breakers
-    FROM heartbeats
-    WHERE time <= $until::TIMESTAMP
-    GROUP BY instance
+    -- include page_beats
 ),
 -- The breakers that a process's newest heartbeat calls not closed.
 listed AS (
@@ -64,9 +60,10 @@ changes AS (
 guarded AS (
     SELECT tool || COALESCE('/' || region, '') || COALESCE('/' || upstream, '') AS breaker, tool,
            COALESCE(region, 'unknown') AS region, upstream, COALESCE(instance, '') AS instance
-    FROM tool_calls
-    WHERE "end" > $since::TIMESTAMP AND "end" <= $until::TIMESTAMP AND breaker_state IS NOT NULL
-      AND @among($tools::VARCHAR[], tool)
+    FROM (
+        -- include page_guards
+    ) AS guards
+    WHERE @among($tools::VARCHAR[], tool)
       AND @among($regions::VARCHAR[], COALESCE(region, 'unknown'))
     GROUP BY ALL
 ),
@@ -83,10 +80,7 @@ lives AS (
           WHERE time <= $until::TIMESTAMP
           GROUP BY 1
           UNION ALL
-          SELECT COALESCE(instance, '') AS instance, MIN("start"), MAX("end")
-          FROM tool_calls
-          WHERE "end" > $since::TIMESTAMP AND "end" <= $until::TIMESTAMP
-          GROUP BY 1
+          -- include page_callers
           UNION ALL
           SELECT instance, first_beat, last_beat FROM beats) AS signs
     LEFT JOIN beats ON beats.instance = signs.instance

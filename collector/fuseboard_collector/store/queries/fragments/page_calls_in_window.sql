@@ -5,7 +5,8 @@ SELECT *,
        (error_class IS NOT NULL OR outcome IN ('error', 'rejected'))
            AND @among($classes::VARCHAR[], COALESCE(error_class, 'unclassified'))
            AS is_fault
-FROM tool_calls
-WHERE "end" > $since::TIMESTAMP AND "end" <= $until::TIMESTAMP
-  AND @among($tools::VARCHAR[], tool)
-  AND @among($regions::VARCHAR[], COALESCE(region, 'unknown'))
+FROM (
+    -- include page_cells
+) AS cells
+WHERE @among($tools::VARCHAR[], tool)
+  AND @among($regions::VARCHAR[], region)

@@ -1,0 +1,1 @@
+SELECT * FROM attempts WHERE "end" > $since::TIMESTAMP AND "end" <= $until::TIMESTAMP

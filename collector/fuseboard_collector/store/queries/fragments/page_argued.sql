@@ -1,0 +1,9 @@
+SELECT environment, agent, tool, COALESCE(region, 'unknown') AS region, args_hash,
+       CASE WHEN outcome IN ('error', 'rejected') THEN COALESCE(error_class, 'unclassified')
+            ELSE error_class END AS class_of_fault,
+       weight, "end" AS last_end
+FROM (
+    -- include page_raw_calls
+) AS raw_calls
+WHERE args_hash IS NOT NULL
+-- include page_rolled_arguments

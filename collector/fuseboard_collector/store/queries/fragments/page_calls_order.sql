@@ -1,0 +1,1 @@
+"end" DESC, span_id

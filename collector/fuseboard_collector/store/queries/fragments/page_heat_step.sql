@@ -1,0 +1,1 @@
+greatest(0, @step(length, 2))::INTEGER

@@ -1,0 +1,1 @@
+SELECT * FROM tool_calls WHERE "end" > $since::TIMESTAMP AND "end" <= $until::TIMESTAMP

@@ -1,0 +1,1 @@
+greatest(0, floor(length / 4.0))::INTEGER

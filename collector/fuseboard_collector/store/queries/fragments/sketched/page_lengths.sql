@@ -1,0 +1,13 @@
+SELECT "end" AS moment, tool, COALESCE(region, 'unknown') AS region, error_class,
+       @step(duration_seconds, 8)::SMALLINT AS length, weight
+FROM (
+    -- include page_raw_calls
+) AS raw_calls
+UNION ALL
+SELECT span + INTERVAL 1 MICROSECOND AS moment, tool, COALESCE(region, 'unknown') AS region,
+       error_class, step AS length, weight
+FROM (SELECT * FROM durations_h
+      WHERE span >= $fine_since::TIMESTAMP AND span < $fine_until::TIMESTAMP
+        AND span IN (SELECT unnest($hours::TIMESTAMP[]))
+      UNION ALL
+      SELECT * FROM durations_6h WHERE span IN (SELECT unnest($sixes::TIMESTAMP[]))) AS rolled

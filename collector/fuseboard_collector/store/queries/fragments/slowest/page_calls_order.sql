@@ -1,0 +1,1 @@
+duration_seconds DESC, "end" DESC, span_id

@@ -1,0 +1,129 @@
+"""How a query is answered: from the raw rows, exactly, or with the help of rollups.
+
+Counts are equal either way. Quantiles are exact in windows of up to 24 hours, and come out of
+histograms in longer ones, within a step of 9 % and mostly within 1 %.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from functools import cache
+from typing import Final, TypeAlias
+
+import duckdb
+
+from fuseboard_collector.store.named_queries import NamedQuery, Statement, load, text
+from fuseboard_collector.store.rollups.plan import Lengths, Stock, plan
+
+Connection = duckdb.DuckDBPyConnection
+Variants: TypeAlias = tuple[str, ...]
+
+EXACT_WINDOW: Final = timedelta(hours=24)
+"""The longest window whose quantiles are exact."""
+
+_MICROSECOND: Final = timedelta(microseconds=1)
+_QUARTER_US: Final = timedelta(minutes=15) // _MICROSECOND
+_HOUR_US: Final = timedelta(hours=1) // _MICROSECOND
+_SIX_HOURS_US: Final = timedelta(hours=6) // _MICROSECOND
+_FOLDER: Final = "rollups/sql"
+
+
+def choose(
+    cursor: Connection, query: NamedQuery, bound: Mapping[str, object]
+) -> tuple[str, dict[str, object]]:
+    """Return the SQL and the parameters that answer a query.
+
+    Opens a transaction on the cursor where the answer depends on the state of rollups: both have
+    to be of one moment.
+
+    Args:
+        cursor: On which the query will run.
+        query: As readers name it.
+        bound: Its parameters, checked.
+    """
+    variants, lengths = _variants(query.name, bound)
+    window = _window(bound)
+    if window is None:
+        return _ready(query, variants, bound)
+    is_exact = "sketched" not in variants and _depends(query.name, "weighted", variants)
+    if lengths is not None or is_exact:
+        cursor.execute("BEGIN")
+    if is_exact:
+        sampled = load("has_sampled", _FOLDER).statements[0].sql
+        times = {"since": window[0], "until": window[1]}
+        if cursor.execute(sampled, times).fetchall() == [(True,)]:
+            variants = (*variants, "weighted")
+    if lengths is not None:
+        bound = {**bound, **plan(*window, _stock(cursor), lengths)}
+    return _ready(query, variants, bound)
+
+
+def _variants(name: str, bound: Mapping[str, object]) -> tuple[Variants, Lengths | None]:
+    """Return the variants of a query, and which rollups it may use; None if none."""
+    if bound.get("kind") == "slow":
+        return ("slowest",), None
+    window = _window(bound)
+    if window is None or not _depends(name, "rolled"):
+        return (), None
+    needed = _parameters(name)
+    if "head_until" not in needed and "last_hour" in needed:
+        return ("rolled",), Lengths(hours=True, sixes=False)
+    width = bound.get("bucket_us")
+    step = width if isinstance(width, int) and width > 0 else _SIX_HOURS_US
+    is_long = window[1] - window[0] > EXACT_WINDOW
+    # A bucket can only be put together from rollups that it holds whole.
+    if step % (_HOUR_US if is_long else _QUARTER_US):
+        return (), None
+    lengths = Lengths(
+        hours=bool(needed & {"hours", "quarters"}),
+        sixes="sixes" in needed and step % _SIX_HOURS_US == 0,
+    )
+    return (("rolled", "sketched") if is_long else ("rolled",)), lengths
+
+
+def _window(bound: Mapping[str, object]) -> tuple[datetime, datetime] | None:
+    """Return the window of a query as naive UTC, if it has one that makes sense."""
+    since, until = (_moment(bound.get(name)) for name in ("since", "until"))
+    return (since, until) if since is not None and until is not None and since < until else None
+
+
+def _moment(value: object) -> datetime | None:
+    if isinstance(value, str):
+        try:
+            value = datetime.fromisoformat(value)
+        except ValueError:
+            return None
+    return value if isinstance(value, datetime) and value.tzinfo is None else None
+
+
+def _stock(cursor: Connection) -> Stock:
+    ((first, last),) = cursor.execute(load("rolled_range", _FOLDER).statements[0].sql).fetchall()
+    dirty = cursor.execute(load("dirty_spans", _FOLDER).statements[0].sql).fetchall()
+    return Stock(
+        first,
+        last,
+        frozenset(span for span, hours in dirty if hours == 1),
+        frozenset(span for span, hours in dirty if hours != 1),
+    )
+
+
+def _ready(
+    query: NamedQuery, variants: Variants, bound: Mapping[str, object]
+) -> tuple[str, dict[str, object]]:
+    chosen = load(query.name, variants=variants) if variants else query
+    statement = chosen.statements[0]
+    return statement.sql, {key: bound[key] for key in statement.parameters}
+
+
+@cache
+def _depends(name: str, variant: str, beside: Variants = ()) -> bool:
+    """Return whether a query has fragments of a variant."""
+    return text(name, variants=beside) != text(name, variants=(variant, *beside))
+
+
+@cache
+def _parameters(name: str) -> frozenset[str]:
+    """Return the parameters that a query takes with all its rollups."""
+    statements: tuple[Statement, ...] = load(name, variants=("rolled", "sketched")).statements
+    return statements[0].parameters

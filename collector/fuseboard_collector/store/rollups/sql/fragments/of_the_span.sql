@@ -1,0 +1,1 @@
+WHERE "end" > $since::TIMESTAMP AND "end" <= $until::TIMESTAMP

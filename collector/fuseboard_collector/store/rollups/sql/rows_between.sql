@@ -1,0 +1,1 @@
+SELECT COUNT(*) FROM tool_calls WHERE "end" > $since::TIMESTAMP AND "end" <= $until::TIMESTAMP;

@@ -1,0 +1,1 @@
+SELECT COUNT(DISTINCT span) FROM dirty_spans WHERE hours = 1;

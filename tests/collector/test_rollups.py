@@ -1,0 +1,233 @@
+"""Answers with the help of rollups against the same counted independently from the rows."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from fuseboard import conventions as c
+from fuseboard_collector.store import Attempt, Batch, Store, ToolCall
+from fuseboard_collector.store.rows import micros
+
+NOW = datetime(2026, 3, 10, 9, 41, 23, tzinfo=UTC)
+FAULTS = [None, None, None, None, *(item.value for item in c.ErrorClass)]
+TOOLS, REGIONS = ["alpha", "beta", "gamma"], ["us-east", "eu-west", None]
+STEP = 2 ** (1 / 8)
+
+
+class FixedClock:
+    """Stands at ``NOW``; monotonic time runs as it pleases."""
+
+    def time_ns(self) -> int:
+        return int(NOW.timestamp() * 1e9)
+
+    def monotonic(self) -> float:
+        return 0.0
+
+
+def some_calls(seed: int, number: int, days: float = 6.0) -> list[ToolCall]:
+    """Return calls that ended in the days before ``NOW``, some of them on the stroke of an hour."""
+    rng = random.Random(seed)
+    calls = []
+    for _ in range(number):
+        end = NOW - timedelta(seconds=rng.uniform(0, days * 86400))
+        if rng.random() < 0.1:
+            end = end.replace(minute=rng.choice([0, 15, 30, 45]), second=0, microsecond=0)
+        fault = rng.choice(FAULTS)
+        outcome = rng.choice(["error", "rejected", "degraded", "partial"]) if fault else "ok"
+        attempts = 0 if outcome == "rejected" else rng.choice([1, 1, 1, 2, 3])
+        calls.append(
+            ToolCall(
+                rng.choice(TOOLS), end=micros(end), duration_seconds=rng.lognormvariate(-1, 1.5),
+                outcome=outcome if rng.random() > 0.03 else "cancelled", error_class=fault,
+                attempts=attempts, backoff_seconds=0.5 * (attempts - 1) if attempts > 1 else None,
+                region=rng.choice(REGIONS), service="agent", agent=rng.choice(["a", "b"]),
+                environment="prod", instance=rng.choice(["one", "two"]),
+                breaker_state=rng.choice([None, "closed"]), upstream=rng.choice([None, "api"]),
+                error_type="ValueError" if fault else None, http_status=rng.choice([None, 503]),
+                args_hash=rng.choice([None, "v1:aa", "v1:bb", f"v1:{rng.random()}"]),
+                weight=rng.choice([1.0, 1.0, 4.0]), instrumentation=rng.choice(["fuseboard", "x"]),
+                framework="f",
+            )
+        )  # fmt: skip
+    return calls
+
+
+def attempts_of(calls: Iterable[ToolCall]) -> list[Attempt]:
+    """Return the attempts that have spans: of calls that failed or needed several."""
+    return [
+        Attempt(call.trace_id, call.span_id, number, int(call.start) + number, 0.05 * number,  # type: ignore[arg-type]
+                call.tool, "failure", region=call.region, weight=call.weight,
+                error_class=call.error_class or "L3_transient")
+        for call in calls
+        if call.attempts > 1 or call.outcome in ("error", "degraded")
+        for number in range(1, call.attempts + 1)
+    ]  # fmt: skip
+
+
+def parameters(name: str, since: datetime, until: datetime, **extra: object) -> dict[str, Any]:
+    """Return a page query's parameters."""
+    from fuseboard_dashboard.view import QUERY_PARAMETERS
+
+    values: dict[str, object] = {
+        "since": since, "until": until, "tools": None, "classes": None, "regions": None,
+        "bucket_us": 21_600_000_000, "kind": "all", "args_hash": None, "row_limit": 1000, **extra,
+    }  # fmt: skip
+    return {key: values[key] for key in QUERY_PARAMETERS[name]}
+
+
+Rows = list[dict[str, Any]]
+
+
+def asker(store: Store, since: datetime, until: datetime, **extra: object) -> Callable[[str], Rows]:
+    return lambda name: store.query(name, parameters(name, since, until, **extra)).to_pylist()
+
+
+def within(calls: Iterable[ToolCall], since: datetime, until: datetime) -> list[ToolCall]:
+    low, high = micros(since), micros(until)
+    return [call for call in calls if low < int(call.end) <= high]  # type: ignore[arg-type]
+
+
+def is_fault(call: ToolCall) -> bool:
+    return call.error_class is not None or call.outcome in ("error", "rejected")
+
+
+def weighted_quantile(pairs: Iterable[tuple[float, float]], share: float) -> float:
+    """Return the smallest value that this share of the weights does not exceed."""
+    ordered = sorted(pairs)
+    total, below = sum(weight for _, weight in ordered), 0.0
+    for value, weight in ordered:
+        below += weight
+        if below >= share * total:
+            return value
+    raise AssertionError("no values")
+
+
+def check(store: Store, calls: list[ToolCall], since: datetime, until: datetime) -> None:
+    """Hold the answers of a window to a count of its rows in Python."""
+    mine = within(calls, since, until)
+    ask = asker(store, since, until)
+    check_totals(ask("page_totals")[0], mine, is_exact=until - since <= timedelta(hours=24))
+    by_place: dict[tuple[str, str], list[ToolCall]] = defaultdict(list)
+    for call in mine:
+        by_place[call.tool, call.region or "unknown"].append(call)
+    tools = {(row["tool"], row["region"]): row for row in ask("page_tools")}
+    assert tools.keys() == by_place.keys()
+    for place, row in tools.items():
+        check_totals(row, by_place[place], is_exact=until - since <= timedelta(hours=24))
+    check_faults(ask, mine)
+    check_retries(ask("page_retries"), by_place)
+    check_facets(ask("page_facets"), mine)
+
+
+def check_totals(row: Mapping[str, Any], mine: list[ToolCall], *, is_exact: bool) -> None:
+    def weigh(chosen: Callable[[ToolCall], bool]) -> float:
+        return sum(call.weight for call in mine if chosen(call))
+
+    assert row["calls"] == weigh(lambda call: True)
+    assert row["judged"] == weigh(lambda call: call.outcome != "cancelled")
+    assert row["faults"] == weigh(is_fault)
+    assert row["errors"] == weigh(
+        lambda call: call.outcome in ("error", "rejected") and call.error_class != "L1_input"
+    )
+    assert row["degraded"] == weigh(lambda call: call.outcome == "degraded")
+    assert row["attempted"] == weigh(lambda call: call.attempts >= 1)
+    assert row["retried"] == weigh(lambda call: call.attempts >= 2)
+    assert row["attempts_made"] == sum(call.weight * call.attempts for call in mine)
+    assert row["duration_total"] == pytest.approx(
+        sum(call.weight * call.duration_seconds for call in mine)
+    )
+    assert row["slowest"] == max((call.duration_seconds for call in mine), default=None)
+    for name, share in (("p50", 0.5), ("p95", 0.95), ("p99", 0.99)):
+        if not mine:
+            assert row[name] is None
+            continue
+        exact = weighted_quantile([(call.duration_seconds, call.weight) for call in mine], share)
+        if is_exact:
+            assert row[name] == exact
+        else:
+            assert exact / STEP <= row[name] <= exact * STEP
+
+
+def check_faults(ask: Callable[[str], Rows], mine: list[ToolCall]) -> None:
+    faults = [call for call in mine if is_fault(call)]
+    matrix: Counter[tuple[str, str, str]] = Counter()
+    for call in faults:
+        key = (call.error_class or "unclassified", call.tool, call.region or "unknown")
+        matrix[key] += call.weight  # type: ignore[assignment]
+    assert matrix == {
+        (row["error_class"], row["tool"], row["region"]): row["faults"]
+        for row in ask("page_error_matrix")
+    }
+    assert sum(row["faults"] for row in ask("page_error_kinds")) == sum(matrix.values())
+    last = max((row["last_end"] for row in ask("page_error_kinds")), default=None)
+    ends = [datetime.fromtimestamp(int(call.end) / 1e6, UTC) for call in faults]  # type: ignore[arg-type]
+    assert last == max((end.replace(tzinfo=None) for end in ends), default=None)
+    for row in ask("page_error_arguments"):
+        same = [call for call in mine
+                if (call.tool, call.args_hash) == (row["tool"], row["args_hash"])]  # fmt: skip
+        assert row["calls"] == sum(call.weight for call in same)
+        assert row["faults"] == sum(call.weight for call in same if is_fault(call))
+    outcomes: Counter[str] = Counter()
+    for row in ask("page_outcomes"):
+        outcomes[row["outcome"]] += row["calls"]
+    expected: Counter[str] = Counter()
+    for call in mine:
+        expected[call.outcome] += call.weight  # type: ignore[assignment]
+    assert outcomes == expected
+
+
+def check_retries(rows: Rows, by_place: Mapping[tuple[str, str], list[ToolCall]]) -> None:
+    for row in rows:
+        mine = [item for item in by_place[row["tool"], row["region"]] if item.attempts]
+        good = ("ok", "partial")
+        assert row["attempted"] == sum(item.weight for item in mine)
+        assert row["first_try"] == sum(
+            item.weight for item in mine if item.attempts == 1 and item.outcome in good
+        )
+        assert row["recovered"] == sum(
+            item.weight for item in mine if item.attempts > 1 and item.outcome in good
+        )
+
+
+def check_facets(rows: Rows, mine: list[ToolCall]) -> None:
+    expected: Counter[tuple[str, str]] = Counter()
+    for call in mine:
+        expected["tool", call.tool] += call.weight  # type: ignore[assignment]
+        expected["region", call.region or "unknown"] += call.weight  # type: ignore[assignment]
+    assert expected == {(row["facet"], row["value"]): row["calls"] for row in rows}
+
+
+WINDOWS = [
+    (NOW - timedelta(days=30), NOW),
+    (NOW - timedelta(hours=24), NOW),
+    (datetime(2026, 3, 6, 1, 2, 3, 4, tzinfo=UTC), datetime(2026, 3, 8, 23, 0, 0, 1, tzinfo=UTC)),
+]
+
+
+@pytest.mark.parametrize("seed", [1])
+def test_answers_equal_the_rows_before_and_after_the_keeper_and_in_between(
+    make_store: Callable[..., Store], seed: int
+) -> None:
+    store = make_store(retention_days=None, clock=FixedClock())
+    calls = some_calls(seed, 800)
+    store.append(Batch(calls=calls, attempts=attempts_of(calls))).result(60)
+    for window in WINDOWS:
+        check(store, calls, *window)
+    assert store.roll_up() > 0
+    assert store.hours_to_roll_up() <= 2, "an hour that is over is not rolled up"
+    for window in WINDOWS:
+        check(store, calls, *window)
+    late = some_calls(seed + 100, 40)
+    store.append(Batch(calls=late, attempts=attempts_of(late))).result(60)
+    assert store.hours_to_roll_up() > 10
+    for window in WINDOWS:
+        check(store, calls + late, *window)
+    store.roll_up()
+    for window in WINDOWS:
+        check(store, calls + late, *window)
