@@ -378,6 +378,19 @@ def test_parallel_calls_that_are_both_tried_again_keep_their_attempts() -> None:
     }  # fmt: skip
 
 
+def test_retries_that_two_instrumentations_saw_are_attempts_of_one_call() -> None:
+    first = [seen("a1", "x", at=0, ms=30, failed=True, call_id="1"),
+             seen("a2", "x", at=50.4, ms=30, call_id="1")]  # fmt: skip
+    second = [seen("b1", "y", at=0.4, ms=30, failed=True, **LLM),
+              seen("b2", "y", at=50, ms=31, **LLM)]  # fmt: skip
+    found = assembled(*first, *second)
+    assert [(call.span_id, call.attempts, call.outcome) for call in found.calls] == [
+        ("a1", 2, "ok")
+    ]
+    assert ids(found.attempts) == {"a1", "a2"}
+    assert ids(found.spans) == {"b1", "b2"}
+
+
 # --- context -----------------------------------------------------------------------------------
 
 

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from random import Random
+from typing import Any
 
 import pytest
 from assembled_exports import Expected, Stage, expected_of, outcomes_to_see, portions, sent, whole
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from recorded_exports import recordings
+from recorded_exports import RECEIVED, recordings
 
 from fuseboard import conventions as c
+from fuseboard_collector.normalise.incoming import Traces
+from fuseboard_collector.normalise.normaliser import normalise_traces
+from fuseboard_collector.store import Store
 from fuseboard_collector.store.rows import ToolCall
 
 NAMES = list(recordings())
@@ -78,7 +83,7 @@ def test_each_span_is_shown_once(name: str) -> None:
     assert shown == Counter(told)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     names=st.lists(st.sampled_from(NAMES), min_size=1, max_size=4, unique=True),
     order=st.randoms(use_true_random=False),
@@ -102,3 +107,26 @@ def test_one_span_per_request_changes_nothing() -> None:
     for span in spans:
         stage.take([span])
     assert stage.result() == sorted((row for n in NAMES for row in whole(n).result()), key=repr)
+
+
+COLUMNS = (
+    "trace_id", "span_id", "parent_span_id", "tool", "server", "outcome", "attempts", "session",
+    "agent", "error_type", "error_class", "error_message", "http_status", "args_hash", "call_id",
+    "framework", "instrumentation", "environment", "region", "duration_seconds", "backoff_seconds",
+)  # fmt: skip
+
+
+def test_a_store_to_which_they_come_in_pieces_ends_with_the_same_calls(
+    store: Store, rows: Callable[[str], list[dict[str, Any]]]
+) -> None:
+    spans = [item for name in NAMES for item in sent(recordings()[name])]
+    Random(5).shuffle(spans)
+    for number, portion in enumerate(portions(spans, range(0, len(spans), 60))):
+        traces = Traces(groups=[(source, [span]) for source, span in portion])
+        store.append(normalise_traces(traces, RECEIVED)).result(30)
+        if number % 5 == 0:
+            store.settle()
+    expected = [row for name in NAMES for row in whole(name).calls().values()]
+    found = {tuple(row[column] for column in COLUMNS) for row in rows("tool_calls")}
+    assert found == {tuple(getattr(row, column) for column in COLUMNS) for row in expected}
+    assert len(rows("tool_calls")) == len(expected)

@@ -98,7 +98,8 @@ def execution_of(group: Group) -> Execution:
         if item.inner and not item.failed:
             # Its instrumentation doesn't know, or what failed inside was tried again.
             item.failed = max(item.inner, key=lambda inner: (inner.end, _order(inner))).failed
-    outermost = min(lines, key=_order)
+    # Of two instrumentations always the same one, so that attempts stay under one parent.
+    outermost = lines[0]
     inside = sorted((item for item in seen if item is not outermost), key=_order)
     found = _execution(group.tool, [outermost, *inside], any(line.failed for line in lines))
     if len(lines) == 1:
