@@ -71,6 +71,9 @@ COUNTERS: Final = {
     ),
     "stored_rows": _Counter("stored_rows_total", "Rows that were new.", ("table",)),
     "repeats": _Counter("repeated_rows_total", "Rows that were stored already.", ("table",)),
+    "late_rows": _Counter(
+        "late_rows_total", "Calls that came too late for the alerts' shortest window.", ("table",)
+    ),
     "commits": _Counter("commits_total", "Transactions of the store."),
     "queries": _Counter("queries_total", "Queries that were begun."),
     "reopened": _Counter("store_reopened_total", "Times that a broken store was opened anew."),

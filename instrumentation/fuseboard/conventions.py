@@ -169,6 +169,8 @@ ERROR_CAUSE_TYPE: Final = "fuseboard.error.cause_type"
 ERROR_MESSAGE: Final = "fuseboard.error.message"
 # On spans of other instrumentation: fuseboard has a span of its own for the same call.
 DUPLICATE: Final = "fuseboard.duplicate"
+# In the store only: what the collector had to change in a span to be able to keep it.
+RECEIVED_MARKS: Final = "fuseboard.received.marks"
 ATTEMPT_NUMBER: Final = "fuseboard.attempt.number"
 ATTEMPT_DELAY_SECONDS: Final = "fuseboard.attempt.delay_seconds"
 

@@ -7,6 +7,7 @@ import json
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 
+from fuseboard.conventions import RECEIVED_MARKS
 from fuseboard.telemetry.redaction import redact
 from fuseboard_collector.normalise.incoming import Attributes, Value
 
@@ -15,8 +16,6 @@ MAX_TEXT = 4096
 MAX_ITEMS = 128
 MAX_DEPTH = 8
 MAX_JSON = 65_536
-MARKS = "fuseboard.received.marks"
-"""Attribute that says what was changed on the way into the store."""
 
 _MAX_INT64 = 2**63 - 1
 _MAX_INT32 = 2**31 - 1
@@ -82,7 +81,7 @@ def document_of(
         marks: What was changed in the record already.
 
     Returns:
-        At most ``MAX_JSON`` characters; what was cut is named under ``MARKS``. None if
+        At most ``MAX_JSON`` characters; what was cut is named under ``RECEIVED_MARKS``. None if
         nothing is left.
     """
     if not names and not marks:
@@ -99,10 +98,10 @@ def document_of(
         is_storable = len(name) <= MAX_NAME and "\0" not in name
         kept[name if is_storable else clean(name)[:MAX_NAME]] = value
     if noted:
-        kept[MARKS] = noted[:MAX_ITEMS]
+        kept[RECEIVED_MARKS] = noted[:MAX_ITEMS]
     document = _json(kept)
     if len(document) > MAX_JSON:
-        document = _json({MARKS: [*noted[:MAX_ITEMS], "attributes dropped"]})
+        document = _json({RECEIVED_MARKS: [*noted[:MAX_ITEMS], "attributes dropped"]})
     return document
 
 

@@ -17,6 +17,7 @@ import pyarrow as pa
 from fuseboard_collector.errors import StoreAwayError, StoreBusyError, StoreError
 from fuseboard_collector.stats import Stats
 from fuseboard_collector.store.inserting import insert_rows
+from fuseboard_collector.store.lateness import count_late
 from fuseboard_collector.store.repeats import RepeatFilter
 
 if TYPE_CHECKING:
@@ -112,6 +113,7 @@ class Session:
         self._assembling.note(news)
         for table, rows in tables.items():
             self._stats.add("stored_rows", sum(item.num_rows for item in rows), table)
+            count_late(self._stats, table, rows)
 
     def transact(self, work: Callable[[Connection], None]) -> None:
         """Run ``work`` in a transaction; on an error nothing of it remains."""

@@ -12,6 +12,7 @@ import pyarrow as pa
 from fuseboard.clock import Clock
 from fuseboard_collector.stats import Stats
 from fuseboard_collector.store.clickhouse.connection import translated
+from fuseboard_collector.store.lateness import count_late
 from fuseboard_collector.store.repeats import RepeatFilter
 from fuseboard_collector.store.writer import Append
 
@@ -61,8 +62,9 @@ class ClickHouseSession:
             rows, keys = fresh[table]
             insert(self._client, self._place, table, versioned(table, pa.concat_tables(rows)), keys)
         self._repeats.remember(pending)
-        for table, (_, keys) in fresh.items():
+        for table, (rows, keys) in fresh.items():
             self._stats.add("stored_rows", len(keys), table)
+            count_late(self._stats, table, rows)
         self._stats.add("commits")
 
     def transact(self, work: Callable[[Any], None]) -> None:
