@@ -76,12 +76,28 @@ COUNTERS: Final = {
     ),
     "commits": _Counter("commits_total", "Transactions of the store."),
     "queries": _Counter("queries_total", "Queries that were begun."),
+    "staged_traces": _Counter(
+        "staged_traces_total", "Times that a trace with spans of others began to wait for assembly."
+    ),
+    "assembled_calls": _Counter(
+        "assembled_calls_total", "Calls stored of spans of others, put right ones once more."
+    ),
+    "reassembled_traces": _Counter(
+        "reassembled_traces_total", "Traces assembled again because a relative came later."
+    ),
+    "late_relatives": _Counter(
+        "late_relatives_total", "Spans whose relatives had been deleted already."
+    ),
+    "assembly_failures": _Counter(
+        "assembly_failures_total", "Traces that could not be assembled; the log says why."
+    ),
     "reopened": _Counter("store_reopened_total", "Times that a broken store was opened anew."),
 }
 """Counter → metric. One that is not here is shown under its own name, its label as ``kind``."""
 STATE: Final = {
     "store_available": "1 if data can be stored and read.",
     "queue_rows": "Rows that wait to be stored.",
+    "staged_spans": "Spans of tools, of other instrumentation, that wait to be assembled.",
     "store_size_bytes": "What the data take on disk.",
     "oldest_row_age_seconds": "Since the oldest call arrived.",
     "build_info": "Always 1.",
@@ -139,7 +155,11 @@ class CollectorMetrics(Collector):
             "queue_rows": store.queue_rows(),
             "store_size_bytes": store.size_bytes(),
         }
-        oldest = store.describe().get("oldest_row") if is_available else None
+        described = store.describe() if is_available else {}
+        staged = described.get("staged")
+        if isinstance(staged, dict):
+            found["staged_spans"] = staged["spans"]
+        oldest = described.get("oldest_row")
         if isinstance(oldest, str):
             arrived = datetime.fromisoformat(oldest).astimezone(UTC).timestamp()
             found["oldest_row_age_seconds"] = time.time() - arrived
