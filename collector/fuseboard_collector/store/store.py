@@ -263,6 +263,7 @@ class Store:
 
         Traces that had their grace time are assembled; the others wait on disk for the next start.
         """
+        self._keeper.stop()
         with suppress(StoreError, TimeoutError):
             self._settle(self._clock.monotonic() - GRACE_SECONDS, _CLOSING_SECONDS)
         self._writer.stop()

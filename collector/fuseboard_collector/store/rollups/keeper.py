@@ -92,6 +92,7 @@ class Keeper:
         self._clock = clock
         self._interval = interval
         self._stopping = threading.Event()
+        self._turn = threading.Lock()
         self._rolled_at: dict[tuple[datetime, int], float] = {}
         self._thread = threading.Thread(target=self._run, name="fuseboard-keeper", daemon=True)
 
@@ -108,15 +109,17 @@ class Keeper:
     def catch_up(self) -> int:
         """Roll up every closed dirty span now; return how many were."""
         done = 0
-        while not self._stopping.is_set() and (run := self._next(impatient=True)):
-            done += self._roll(run)
+        with self._turn:
+            while not self._stopping.is_set() and (run := self._next(impatient=True)):
+                done += self._roll(run)
         return done
 
     def _run(self) -> None:
         while not self._stopping.wait(self._interval):
             try:
-                while (run := self._next()) and not self._stopping.wait(PAUSE_SECONDS):
-                    self._roll(run)
+                with self._turn:
+                    while (run := self._next()) and not self._stopping.wait(PAUSE_SECONDS):
+                        self._roll(run)
             except StoreError as error:
                 logger.debug("rollups wait: %s", error)  # the store is closed or not open yet
             except Exception:

@@ -1,26 +1,28 @@
 -- Of each tool the hundred that failed most often; where fewer failed, those that were used most.
-WITH argued AS (
-    SELECT time_bucket(INTERVAL 6 HOUR, "end" - INTERVAL 1 MICROSECOND) AS span,
-       environment,
-           agent, tool, region, args_hash,
-           CASE WHEN outcome IN ('error', 'rejected') THEN COALESCE(error_class, 'unclassified')
-                ELSE error_class END AS error_class,
-           SUM(weight) AS weight, MAX("end") AS last_end
+-- The last part of the score only makes the choice among equals the same each time.
+WITH used AS (
+    SELECT time_bucket(INTERVAL 6 HOUR, "end" - INTERVAL 1 MICROSECOND) AS span, tool, args_hash,
+           SUM(CASE WHEN error_class IS NOT NULL OR outcome IN ('error', 'rejected')
+                    THEN weight * 1000000 ELSE weight END)
+               + hash(args_hash) / 36893488147419103232 AS score
     FROM tool_calls
     -- include of_the_span
       AND args_hash IS NOT NULL
-    GROUP BY ALL
+    GROUP BY 1, 2, 3
 ),
-ranked AS (
-    SELECT span, tool, args_hash
-    FROM argued
-    GROUP BY span, tool, args_hash
-    QUALIFY row_number() OVER (
-        PARTITION BY span, tool
-        ORDER BY COALESCE(SUM(weight) FILTER (WHERE error_class IS NOT NULL), 0) DESC,
-                 SUM(weight) DESC, args_hash) <= 100
+listed AS (
+    SELECT span, tool, unnest(max_by(args_hash, score, 100)) AS args_hash
+    FROM used
+    GROUP BY span, tool
 )
-SELECT argued.*
-FROM argued
-SEMI JOIN ranked ON ranked.span = argued.span AND ranked.tool = argued.tool
-    AND ranked.args_hash = argued.args_hash;
+SELECT listed.span, calls.environment, calls.agent, calls.tool, calls.region, calls.args_hash,
+       CASE WHEN calls.outcome IN ('error', 'rejected')
+            THEN COALESCE(calls.error_class, 'unclassified') ELSE calls.error_class END
+           AS error_class,
+       SUM(calls.weight) AS weight, MAX(calls."end") AS last_end
+FROM (SELECT * FROM tool_calls
+      -- include of_the_span
+     ) AS calls
+JOIN listed ON listed.tool = calls.tool AND listed.args_hash = calls.args_hash
+    AND listed.span = time_bucket(INTERVAL 6 HOUR, calls."end" - INTERVAL 1 MICROSECOND)
+GROUP BY ALL;
