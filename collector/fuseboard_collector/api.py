@@ -24,6 +24,7 @@ from fuseboard_collector.errors import (
     QueryParameterError,
     StoreBusyError,
     StoreError,
+    StoreReadOnlyError,
     UnknownQueryError,
 )
 from fuseboard_collector.metrics import Exposition
@@ -132,7 +133,7 @@ class ReadApi:
     def _check_room(self) -> None:
         """Stop before an answer fills the disk that the store needs."""
         reason = self._store.unavailable_because()
-        if reason is not None:
+        if reason is not None and not isinstance(reason, StoreReadOnlyError):
             raise reason
 
     async def healthz(self, _request: Request) -> Response:

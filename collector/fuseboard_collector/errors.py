@@ -39,6 +39,18 @@ class AccessDeniedError(StoreError):
     """The collector wants a token, or another one."""
 
 
+class StoreReadOnlyError(StoreBusyError):
+    """The data file is damaged, or being compacted: it can be read, but nothing is stored.
+
+    Attributes:
+        what: What was found damaged, or what is going on.
+    """
+
+    def __init__(self, message: str, what: str) -> None:
+        super().__init__(message)
+        self.what = what
+
+
 class UnknownQueryError(StoreError):
     """There is no query of that name."""
 

@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,31 @@ PROTOBUF = {"content-type": "application/x-protobuf"}
 JSON = {"content-type": "application/json"}
 EVERYTHING = {"since": None, "until": None}
 DATA = Path(__file__).parents[1] / "data" / "otlp"
+
+
+class StandingClock:
+    """A clock that stands until it is moved."""
+
+    def __init__(self) -> None:
+        self.now = datetime(2026, 11, 30, 12, 0, tzinfo=UTC)
+        self._start = self.now
+
+    def time_ns(self) -> int:
+        return int(self.now.timestamp()) * 10**9
+
+    def monotonic(self) -> float:
+        return (self.now - self._start).total_seconds()
+
+    def sleep(self, seconds: float) -> None:
+        raise AssertionError
+
+    async def async_sleep(self, seconds: float) -> None:
+        raise AssertionError
+
+
+@pytest.fixture
+def clock() -> StandingClock:
+    return StandingClock()
 
 
 @pytest.fixture

@@ -93,7 +93,7 @@ from fuseboard_collector.store import Batch, ToolCall, open_store
 from fuseboard_collector.store import database, store as store_module
 
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-store_module.Limits = lambda memory: database.Limits(memory=memory, checkpoint="1MB")
+store_module.Limits = lambda **given: database.Limits(**given, checkpoint="1MB")
 store = open_store(Path(sys.argv[1]), retention_days=None)
 rows = int(sys.argv[2])
 resource.setrlimit(resource.RLIMIT_FSIZE, (2_500_000, resource.RLIM_INFINITY))

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pyarrow as pa
@@ -19,26 +19,6 @@ from fuseboard_collector.store import (
 
 DAY = timedelta(days=1)
 TABLES = ("tool_calls", "attempts", "breaker_transitions", "heartbeats", "spans", "alert_events")
-
-
-class FakeClock:
-    """A clock that stands until it is moved."""
-
-    def __init__(self) -> None:
-        self.now = datetime(2026, 11, 30, 12, 0, tzinfo=UTC)
-        self._start = self.now
-
-    def time_ns(self) -> int:
-        return int(self.now.timestamp()) * 10**9
-
-    def monotonic(self) -> float:
-        return (self.now - self._start).total_seconds()
-
-    def sleep(self, seconds: float) -> None:
-        raise AssertionError
-
-    async def async_sleep(self, seconds: float) -> None:
-        raise AssertionError
 
 
 def fill(store: Store, arrived: datetime, ended: datetime | None = None) -> None:
@@ -64,8 +44,8 @@ def fill(store: Store, arrived: datetime, ended: datetime | None = None) -> None
 
 def test_expired_rows_of_every_table_go_and_others_stay(
     make_store: Callable[..., Store],
+    clock: Any,
 ) -> None:
-    clock = FakeClock()
     store = make_store(clock=clock, retention_days=30)
     fill(store, clock.now - 31 * DAY)
     fill(store, clock.now - 29 * DAY)
@@ -76,8 +56,7 @@ def test_expired_rows_of_every_table_go_and_others_stay(
             assert count == 1, table
 
 
-def test_old_data_that_came_in_today_stays(make_store: Callable[..., Store]) -> None:
-    clock = FakeClock()
+def test_old_data_that_came_in_today_stays(make_store: Callable[..., Store], clock: Any) -> None:
     store = make_store(clock=clock, retention_days=1)
     fill(store, clock.now, ended=clock.now - 400 * DAY)
     store.apply_retention()
@@ -85,9 +64,8 @@ def test_old_data_that_came_in_today_stays(make_store: Callable[..., Store]) -> 
 
 
 def test_deletion_happens_by_itself_every_hour(
-    make_store: Callable[..., Store], until: Callable[..., None]
+    make_store: Callable[..., Store], clock: Any, until: Callable[..., None]
 ) -> None:
-    clock = FakeClock()
     store = make_store(clock=clock, retention_days=30)
 
     def calls() -> int:
@@ -103,8 +81,7 @@ def test_deletion_happens_by_itself_every_hour(
     until(lambda: calls() == 0, "the next deletion")
 
 
-def test_without_retention_nothing_goes(make_store: Callable[..., Store]) -> None:
-    clock = FakeClock()
+def test_without_retention_nothing_goes(make_store: Callable[..., Store], clock: Any) -> None:
     store = make_store(clock=clock, retention_days=None)
     fill(store, clock.now - 4000 * DAY)
     store.apply_retention()
@@ -115,8 +92,8 @@ def test_without_retention_nothing_goes(make_store: Callable[..., Store]) -> Non
 
 def test_a_retention_beyond_the_calendar_keeps_everything(
     make_store: Callable[..., Store],
+    clock: Any,
 ) -> None:
-    clock = FakeClock()
     store = make_store(clock=clock, retention_days=1e12)
     store.apply_retention()
     clock.now += timedelta(hours=2)
@@ -126,9 +103,11 @@ def test_a_retention_beyond_the_calendar_keeps_everything(
 
 
 def test_maintenance_that_fails_does_not_end_storing(
-    make_store: Callable[..., Store], monkeypatch: pytest.MonkeyPatch, until: Callable[..., None]
+    make_store: Callable[..., Store],
+    clock: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    until: Callable[..., None],
 ) -> None:
-    clock = FakeClock()
     store = make_store(clock=clock, retention_days=30)
     failures: list[int] = []
 
@@ -136,7 +115,7 @@ def test_maintenance_that_fails_does_not_end_storing(
         failures.append(1)
         raise RuntimeError("oh")
 
-    monkeypatch.setattr(store._retention, "due", fail)
+    monkeypatch.setattr(store._retention, "is_time", fail)
     fill(store, clock.now)
     until(lambda: failures, "a failure")
     fill(store, clock.now)

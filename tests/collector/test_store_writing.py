@@ -10,8 +10,7 @@ import pyarrow as pa
 import pytest
 
 from fuseboard_collector.errors import StoreBusyError, StoreError
-from fuseboard_collector.store import Attempt, Batch, Store, ToolCall, open_store
-from fuseboard_collector.store import store as store_module
+from fuseboard_collector.store import Attempt, Batch, Store, ToolCall, open_store, space
 
 NOW = datetime(2026, 11, 30, 12, 0, tzinfo=UTC)
 Rows = Callable[[str], list[dict[str, Any]]]
@@ -170,15 +169,13 @@ def test_a_nearly_full_disk_refuses_and_says_so(
     make_store: Callable[..., Store], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = make_store()
-    monkeypatch.setattr(store_module, "_FREE_SPACE_CHECK_SECONDS", 0.0)
-    usage = store_module.shutil.disk_usage(store.path.parent)
-    monkeypatch.setattr(
-        store_module.shutil, "disk_usage", lambda _path: usage._replace(free=200 << 20)
-    )
+    monkeypatch.setattr(space, "_CHECK_SECONDS", 0.0)
+    usage = space.shutil.disk_usage(store.path.parent)
+    monkeypatch.setattr(space.shutil, "disk_usage", lambda _path: usage._replace(free=200 << 20))
     with pytest.raises(StoreBusyError, match="200 MiB left; nothing is stored below 256 MiB"):
         store.append(Batch(calls=calls(1)))
     assert isinstance(store.unavailable_because(), StoreBusyError)
-    monkeypatch.setattr(store_module.shutil, "disk_usage", lambda _path: usage)
+    monkeypatch.setattr(space.shutil, "disk_usage", lambda _path: usage)
     store.append(Batch(calls=calls(1))).result(10)
     assert store.unavailable_because() is None
 
@@ -189,7 +186,7 @@ def test_a_data_folder_that_is_gone_refuses_and_says_so(
     def gone(_path: Path) -> None:
         raise FileNotFoundError(2, "No such file or directory")
 
-    monkeypatch.setattr(store_module.shutil, "disk_usage", gone)
+    monkeypatch.setattr(space.shutil, "disk_usage", gone)
     with pytest.raises(StoreBusyError, match="can't be reached"):
         store.append(Batch(calls=calls(1)))
 

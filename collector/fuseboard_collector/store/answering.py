@@ -36,10 +36,13 @@ class Answering:
     Attributes:
         memory: The engine's memory limit, for the message when it does not suffice.
         fatal: Called when the engine has broken; returns what to tell the reader.
+        notice: Called with every other fault of the engine, which may mean that the file is
+            damaged.
     """
 
     memory: str
     fatal: Callable[[duckdb.FatalException], StoreError]
+    notice: Callable[[Exception], object] = lambda _: None
 
     def table(
         self, cursor: duckdb.DuckDBPyConnection, query: NamedQuery, bound: Mapping[str, object]
@@ -67,6 +70,7 @@ class Answering:
                 return
             except (OSError, pa.ArrowException) as error:
                 # What goes wrong after the first row comes through Arrow, without its type.
+                self.notice(error)
                 raise StoreError(f"query {name!r} failed: {first_line(error)}") from error
             yield batch
 
@@ -85,6 +89,7 @@ class Answering:
             # The SQL is ours and fixed: what the engine finds invalid is a parameter's value.
             raise QueryParameterError(f"query {name!r}: {first_line(error)}") from error
         except duckdb.Error as error:
+            self.notice(error)
             raise StoreError(f"query {name!r} failed: {first_line(error)}") from error
 
 

@@ -20,7 +20,9 @@ from fuseboard_collector.errors import (
     StoreVersionError,
 )
 from fuseboard_collector.store.migrations import check_current, check_version, migrate
+from fuseboard_collector.store.space import log_path
 
+_CLOSING_SECONDS = 10.0
 _HOLDER = re.compile(r"\(PID (\d+)\)")
 _DAMAGE = re.compile(
     r"not a valid DuckDB|Corrupt|checksum|Could not read enough bytes|Failure while replaying WAL"
@@ -97,13 +99,19 @@ class Database:
         """Return the connection that the writer thread alone may use."""
         return self._connection
 
-    def close(self, timeout: float = 10.0) -> None:
+    def close(self, timeout: float | None = None, patience: float = 0.0) -> None:
         """Interrupt running queries and close the file.
 
         The engine keeps a broken instance alive as long as one cursor of it lives, hence the
         wait.
+
+        Args:
+            timeout: Seconds in which interrupted queries should end.
+            patience: Seconds that they may take to come to their own end before.
         """
-        deadline = time.monotonic() + timeout
+        with self._idle:
+            self._idle.wait_for(lambda: not self._cursors, patience)
+        deadline = time.monotonic() + (_CLOSING_SECONDS if timeout is None else timeout)
         with self._idle:
             self._closing = True
             while self._cursors and time.monotonic() < deadline:
@@ -139,6 +147,9 @@ def _open(path: Path, limits: Limits) -> duckdb.DuckDBPyConnection:
     with translated(path):
         connection = duckdb.connect(str(path), config=_settings(limits, path.with_name("spill")))
         try:
+            # Copies for backup and compaction are made there; nothing else is reached.
+            folder = str(path.parent).replace("'", "''")
+            connection.execute(f"SET allowed_directories = ['{folder}/']")
             _lock_down(connection)
             migrate(connection, str(path))
         except BaseException:
@@ -214,6 +225,13 @@ def translated(path: Path) -> Iterator[None]:
                 f"{path} was written by a newer DuckDB than the {duckdb.__version__} installed "
                 "here. It was left untouched. Upgrade duckdb (pip install -U 'fuseboard"
                 "[dashboard]'), or choose another data folder with --data."
+            ) from error
+        if "WAL" in text and _DAMAGE.search(text):
+            raise StoreDamagedError(
+                f"{log_path(path)} is damaged: {text.splitlines()[0]}. It holds the newest rows, "
+                f"those not in {path.name} yet; both were left untouched. Restore both from a "
+                "backup, or set the log aside, and lose what only it holds, with "
+                "`fuseboard store repair --move-wal-aside`."
             ) from error
         if _DAMAGE.search(text):
             raise StoreDamagedError(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import atexit
-import shutil
+import logging
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
@@ -20,23 +21,37 @@ from fuseboard_collector.reading import Batches
 from fuseboard_collector.stats import Stats
 from fuseboard_collector.store.answering import Answering, first_line, reading_query
 from fuseboard_collector.store.assembling import Assembling
+from fuseboard_collector.store.checking import scan
+from fuseboard_collector.store.compaction import remove_leftovers
+from fuseboard_collector.store.copying import check_copy
 from fuseboard_collector.store.database import Database, Limits, translated
+from fuseboard_collector.store.health import Health
+from fuseboard_collector.store.memory import default_limit, words
 from fuseboard_collector.store.named_queries import NamedQuery, load
 from fuseboard_collector.store.repeats import WINDOW_SECONDS, RepeatFilter
-from fuseboard_collector.store.retention import Retention
+from fuseboard_collector.store.retention import Keep, Plan, Retention
 from fuseboard_collector.store.rollups.keeper import Keeper, waiting_hours
 from fuseboard_collector.store.rows import ROW_TYPES, Batch, natural_key, to_arrow
+from fuseboard_collector.store.space import (
+    FREE_SPACE_FLOOR,
+    FreeSpace,
+    size_bytes,
+    spill_limit,
+    usage,
+)
 from fuseboard_collector.store.staging import GRACE_SECONDS, Staging
+from fuseboard_collector.store.upkeep import Upkeep, deletion
 from fuseboard_collector.store.writer import Append, Command, Connection, Part, Session, Writer
 
+logger = logging.getLogger(__name__)
+
 DATA_FILE = "fuseboard.duckdb"
-FREE_SPACE_FLOOR = 256 * 1024 * 1024
-"""Bytes; four checkpoints. A disk that fills up inside a checkpoint breaks the instance."""
 
 _TABLES = frozenset({*(row.TABLE for row in ROW_TYPES), "alert_events", "alert_memory"})
 _COMMAND_TIMEOUT = 60.0
 _CLOSING_SECONDS = 5.0
-_FREE_SPACE_CHECK_SECONDS = 1.0
+_LONG_TIMEOUT = 3600.0
+_REOPENING_SECONDS = 5.0
 
 
 class Store:
@@ -49,7 +64,7 @@ class Store:
         self,
         path: Path,
         *,
-        retention_days: float | None,
+        keep: Keep,
         limits: Limits,
         clock: Clock,
         wait: bool,
@@ -61,13 +76,18 @@ class Store:
         self.stats = Stats()
         self._clock = clock
         self._limits = limits
-        self._answering = Answering(limits.memory, self._reopen_after)
-        self._retention = Retention(retention_days, clock)
+        self._health = Health(path)
+        self._answering = Answering(limits.memory, self._reopen_after, self._health.notice)
+        self._space = FreeSpace(path.parent, free_space_floor, clock.monotonic)
+        self._retention = Retention(keep, clock)
+        self._upkeep = Upkeep(
+            path, self._retention, free_space_floor, self.stats, clock.monotonic, self._swapped
+        )
         self._assembling = Assembling(Staging(clock.monotonic), self.stats, clock)
-        self._floor = free_space_floor
-        self._space_checked_at = float("-inf")
-        self._free_space = 0
         self._database: Database | None = None
+        self._opened = threading.Condition()
+        self._closed = False
+        self._patience = 0.0
         session: Session | None = None
         unavailable: StoreError | None = None
         try:
@@ -80,6 +100,7 @@ class Store:
             self._reopen_session, session, self._close_database, self._maintenance
         )
         self._writer.unavailable = unavailable
+        self._writer.notice = self._health.notice
         self._writer.start()
         self._keeper = Keeper(lambda: self._open_database().cursor(), self._command, clock)
         self._keeper.start()
@@ -128,9 +149,10 @@ class Store:
             of the batch was stored. It can't be cancelled.
 
         Raises:
-            StoreBusyError: If the queue is full, the disk nearly so, or the file not open.
+            StoreBusyError: If the queue is full, the disk nearly so, or the file not open, being
+                compacted or damaged.
         """
-        self._check_space()
+        self._check_writable()
         if batch.sightings:
             self._assembling.staging.check_room()
         parts = [
@@ -168,11 +190,10 @@ class Store:
 
         self._command(run)
 
-    def apply_retention(self) -> None:
-        """Delete expired rows now; the writer does so once an hour by itself."""
-        cutoff = self._retention.cutoff()
-        if cutoff is not None:
-            self._command(_deletion(cutoff))
+    def expired(self, keep: Keep | None = None) -> Plan:
+        """Return what :meth:`apply_retention` would delete now."""
+        with self._open_database().cursor() as cursor:
+            return self._upkeep.plan(cursor, keep)
 
     def settle(self) -> None:
         """Assemble foreign spans that are stored already, without the grace time, and wait.
@@ -195,21 +216,52 @@ class Store:
             if not step.due:
                 break
 
-    def _command(self, run: Callable[[Connection], None]) -> None:
-        command = Command(run)
+    def apply_retention(self, keep: Keep | None = None) -> Plan:
+        """Delete expired rows now; the writer does so once an hour by itself.
+
+        Args:
+            keep: What to keep, this once; as the store was opened with by default.
+
+        Returns:
+            What was deleted.
+        """
+        plan = self.expired(keep)
+        for before in plan.steps:
+            self._command(deletion(before))
+        if plan.steps:
+            self._command(_checkpoint, in_transaction=False)
+        return plan
+
+    def compact(self) -> None:
+        """Give free blocks of the file back to the disk; meanwhile nothing is stored.
+
+        Raises:
+            StoreError: If there is no room for the copy that this takes.
+        """
+        self._command(self._upkeep.compact, in_transaction=False, timeout=_LONG_TIMEOUT)
+
+    def _command(
+        self,
+        run: Callable[[Connection], None],
+        *,
+        in_transaction: bool = True,
+        timeout: float | None = None,
+    ) -> None:
+        self._check_sound()
+        timeout = timeout or _COMMAND_TIMEOUT
+        command = Command(run, in_transaction)
         self._writer.submit(command)
         try:
-            command.done.result(_COMMAND_TIMEOUT)
+            command.done.result(timeout)
         except TimeoutError:
             raise StoreBusyError(
-                f"the store did not come to it within {_COMMAND_TIMEOUT:g} s; it may still"
+                f"the store did not come to it within {timeout:g} s; it may still"
             ) from None
 
     # --- state ---------------------------------------------------------------------------
     def size_bytes(self) -> int:
         """Return the size of the data file and its write-ahead log in bytes."""
-        candidates = (self.path, self.path.with_name(self.path.name + ".wal"))
-        return sum(path.stat().st_size for path in candidates if path.exists())
+        return size_bytes(self.path)
 
     def queue_rows(self) -> int:
         """Return how many rows wait for their commit."""
@@ -237,7 +289,8 @@ class Store:
 
     def describe(self) -> dict[str, object]:
         """Return the counters and sizes that an operator wants to see, ready for JSON."""
-        is_open = self.unavailable_because() is None
+        reason = self.unavailable_because()
+        is_open = reason is None
         oldest = self.oldest_row() if is_open else None
         return {
             "counters": self.stats.snapshot(),
@@ -245,6 +298,8 @@ class Store:
             "staged": self._assembling.describe(),
             "hours_to_roll_up": self.hours_to_roll_up() if is_open else None,
             "size_bytes": self.size_bytes(),
+            "free_block_bytes": self._free_block_bytes(),
+            "unavailable_because": None if reason is None else str(reason),
             "oldest_row": None if oldest is None else oldest.isoformat() + "Z",
         }
 
@@ -253,10 +308,27 @@ class Store:
         if self._writer.unavailable is not None:
             return self._writer.unavailable
         try:
-            self._check_space()
+            self._check_writable()
         except StoreBusyError as error:
             return error
         return None
+
+    def _check_writable(self) -> None:
+        self._check_sound()
+        self._space.check()
+
+    def _check_sound(self) -> None:
+        """Refuse to write to a file that is damaged or about to be replaced."""
+        self._health.check()
+        if self._upkeep.compacting is not None:
+            raise self._upkeep.compacting
+
+    def _free_block_bytes(self) -> int | None:
+        try:
+            with self._open_database().cursor() as cursor:
+                return usage(self.path, cursor).free_blocks
+        except (StoreError, duckdb.Error):
+            return None
 
     def close(self) -> None:
         """Store what is queued and close the file; later calls raise StoreError.
@@ -266,6 +338,7 @@ class Store:
         self._keeper.stop()
         with suppress(StoreError, TimeoutError):
             self._settle(self._clock.monotonic() - GRACE_SECONDS, _CLOSING_SECONDS)
+        self._closed = True
         self._writer.stop()
         atexit.unregister(self.close)
 
@@ -275,56 +348,83 @@ class Store:
         self.stats.add("reopened")
         return session
 
+    def _swapped(self) -> None:
+        """Have the file opened that a compaction put in place."""
+        self._patience = _REOPENING_SECONDS
+        self._writer.reopen()
+
     def _open_session(self) -> Session:
         database = Database(self.path, self._limits)
         try:
+            needs_scan = self._health.opened()
+            remove_leftovers(self.path)
             repeats = RepeatFilter(self._clock.monotonic)
             with translated(self.path), database.cursor() as cursor:
-                repeats.remember(_recent_keys(cursor))
-                self._assembling.reload(cursor)
+                check_copy(cursor, self._upkeep.copy_id)
+                self._remember(cursor, repeats)
             session = Session(database.writing_connection(), repeats, self.stats, self._assembling)
         except BaseException:
             database.close()
             raise
-        self._database = database
+        with self._opened:
+            self._database = database
+            self._opened.notify_all()
+        if needs_scan:
+            threading.Thread(target=self._scan, name="fuseboard-scan", daemon=True).start()
         return session
+
+    def _remember(self, cursor: Connection, repeats: RepeatFilter) -> None:
+        """Take up what the last process knew; a damaged file needs no memory, it gets no rows."""
+        try:
+            repeats.remember(_recent_keys(cursor))
+            self._assembling.reload(cursor)
+        except duckdb.Error as error:
+            if self._health.notice(error) is None:
+                raise
+
+    def _scan(self) -> None:
+        """Look for damage after the machine went down, or after some was found before."""
+        try:
+            with self._open_database().cursor() as cursor:
+                found = list(scan(cursor))
+        except (StoreError, duckdb.Error) as error:
+            logger.info("the scan of %s did not come to its end: %s", self.path, error)
+            return
+        if found:
+            self._health.damaged(found[0].why)
+        else:
+            self._health.sound()
 
     def _close_database(self) -> None:
         database, self._database = self._database, None
         if database is not None:
-            database.close()
+            database.close(patience=self._patience)
+            self._patience = 0.0
+            self._health.closed()
 
     def _open_database(self) -> Database:
-        database = self._database
-        if database is None:
-            raise self._writer.unavailable or StoreError("the store is closed")
-        return database
+        with self._opened:
+            self._opened.wait_for(self._is_settled, _REOPENING_SECONDS)
+            if self._database is None:
+                raise self._writer.unavailable or StoreError("the store is closed")
+            return self._database
+
+    def _is_settled(self) -> bool:
+        """Whether waiting will not open the file: it is, or it can't be, or is not to be."""
+        return self._database is not None or self._writer.unavailable is not None or self._closed
 
     def _maintenance(self) -> Command | None:
-        cutoff = self._retention.due()
-        return self._assembling.due() if cutoff is None else Command(_deletion(cutoff))
-
-    def _check_space(self) -> None:
-        now = self._clock.monotonic()
-        if now - self._space_checked_at >= _FREE_SPACE_CHECK_SECONDS:
-            try:
-                self._free_space = shutil.disk_usage(self.path.parent).free
-            except OSError as error:
-                raise StoreBusyError(f"{self.path.parent} can't be reached: {error}") from error
-            self._space_checked_at = now
-        if self._free_space < self._floor:
-            raise StoreBusyError(
-                f"{self.path.parent} has {self._free_space >> 20} MiB left; nothing is stored "
-                f"below {self._floor >> 20} MiB. Free some space, or keep fewer days with "
-                "--retention."
-            )
+        if self._health.fault is not None:
+            return None
+        return self._upkeep.next() or self._assembling.due()
 
 
 def open_store(
     path: Path,
     *,
     retention_days: float | None = 30,
-    memory_limit: str = "1GB",
+    max_bytes: int | None = None,
+    memory_limit: str | None = None,
     clock: Clock | None = None,
     wait: bool = False,
     free_space_floor: int = FREE_SPACE_FLOOR,
@@ -334,7 +434,9 @@ def open_store(
     Args:
         path: The data file, normally ``<data folder>/fuseboard.duckdb``.
         retention_days: Age at which rows are deleted; None keeps them for good.
-        memory_limit: What the engine may use, as DuckDB writes sizes.
+        max_bytes: Size of the file at which the oldest rows are deleted; None for any.
+        memory_limit: What the engine may use, as DuckDB writes sizes; None for a quarter of the
+            machine's memory.
         clock: Source of time; the machine's by default.
         wait: Whether to start although another process holds the file: until it lets go,
             writes raise StoreBusyError and queries StoreInUseError.
@@ -349,8 +451,11 @@ def open_store(
     path.parent.mkdir(parents=True, exist_ok=True)
     return Store(
         path,
-        retention_days=retention_days,
-        limits=Limits(memory=memory_limit),
+        keep=Keep(retention_days, max_bytes),
+        limits=Limits(
+            memory=memory_limit or default_limit(),
+            spill=words(spill_limit(path.parent, free_space_floor)),
+        ),
         clock=clock or SystemClock(),
         wait=wait,
         free_space_floor=free_space_floor,
@@ -370,9 +475,9 @@ def _recent_keys(cursor: Connection) -> list[bytes]:
     return keys
 
 
-def _deletion(cutoff: datetime) -> Callable[[Connection], None]:
-    query = load("delete_expired", "writes")
-    return lambda connection: _run(connection, query, {"before": cutoff})
+def _checkpoint(connection: Connection) -> None:
+    """Free the blocks of deleted rows."""
+    connection.execute("CHECKPOINT")
 
 
 def _run(connection: Connection, query: NamedQuery, bound: Mapping[str, object]) -> None:

@@ -46,7 +46,7 @@ class AnyStore(StreamingReader, Protocol):
             StoreError: If they can't be stored.
         """
 
-    def apply_retention(self) -> None:
+    def apply_retention(self) -> object:
         """Delete expired rows now."""
 
     def describe(self) -> dict[str, object]:

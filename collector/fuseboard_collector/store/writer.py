@@ -65,9 +65,10 @@ class Append:
 
 @dataclass(slots=True)
 class Command:
-    """Something else to do in a transaction of its own."""
+    """Something else to do, in a transaction of its own unless it makes its own ones."""
 
     run: Callable[[Any], None]
+    in_transaction: bool = True
     done: Future[None] = field(default_factory=_promise)
 
 
@@ -79,6 +80,9 @@ class WriteSession(Protocol):
 
     def transact(self, work: Callable[[Any], None]) -> None:
         """Run ``work`` on the session's connection, as one transaction where there are any."""
+
+    def work(self, work: Callable[[Any], None]) -> None:
+        """Run ``work`` on the session's connection, outside of any transaction."""
 
 
 class Session:
@@ -127,6 +131,10 @@ class Session:
                 connection.execute("ROLLBACK")
             raise
         self._stats.add("commits")
+
+    def work(self, work: Callable[[Connection], None]) -> None:
+        """Run ``work`` outside of any transaction."""
+        work(self._connection)
 
     def _without_repeats(
         self, appends: Sequence[Append], pending: set[bytes]
@@ -181,6 +189,8 @@ class Writer:
         self._broken = False
         self.unavailable: StoreError | None = None
         """Why the file is not open, while it isn't."""
+        self.notice: Callable[[Exception], object] = lambda _: None
+        """Told of every error of the engine: it may mean that the file is damaged."""
         self._thread = threading.Thread(target=self._run, name="fuseboard-writer", daemon=True)
 
     def start(self) -> None:
@@ -302,8 +312,10 @@ class Writer:
             self._carry_out(group)
         except (duckdb.FatalException, StoreAwayError) as error:
             self._broken = True
+            self.notice(error)
             self._settle_fatal(group, error)
         except Exception as error:
+            self.notice(error)
             appends = [item for item in group if isinstance(item, Append)]
             if len(appends) > 1:
                 # One request's rows must not fail the others': each gets its own transaction.
@@ -318,7 +330,8 @@ class Writer:
     def _carry_out(self, group: list[Append | Command]) -> None:
         assert self._session is not None, "work is taken only while the file is open"  # noqa: S101
         if isinstance(group[0], Command):
-            self._session.transact(group[0].run)
+            command = group[0]
+            (self._session.transact if command.in_transaction else self._session.work)(command.run)
         else:
             self._session.commit([item for item in group if isinstance(item, Append)])
 

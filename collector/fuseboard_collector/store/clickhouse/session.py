@@ -67,6 +67,10 @@ class ClickHouseSession:
             count_late(self._stats, table, rows)
         self._stats.add("commits")
 
+    def work(self, work: Callable[[Any], None]) -> None:
+        """Run ``work``; there are no transactions here."""
+        self.transact(work)
+
     def transact(self, work: Callable[[Any], None]) -> None:
         """Run ``work`` on the connection."""
         with translated(self._place):

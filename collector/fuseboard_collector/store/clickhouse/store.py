@@ -26,7 +26,7 @@ from fuseboard_collector.store.clickhouse.values import encoded
 from fuseboard_collector.store.dialects import CLICKHOUSE
 from fuseboard_collector.store.named_queries import load, source, text
 from fuseboard_collector.store.repeats import RepeatFilter
-from fuseboard_collector.store.retention import Retention
+from fuseboard_collector.store.retention import Keep, Retention
 from fuseboard_collector.store.rows import ROW_TYPES, Batch, to_arrow
 from fuseboard_collector.store.writer import Append, Command, Part, Writer
 
@@ -58,7 +58,7 @@ class ClickHouseStore:
         self.stats = Stats()
         self._connect = connect
         self._clock = clock
-        self._retention = Retention(retention_days, clock)
+        self._retention = Retention(Keep(retention_days), clock)
         self._reading: Client | None = None
         self._opening = threading.Lock()
         self._closed = False
@@ -214,7 +214,7 @@ class ClickHouseStore:
             reading.close()
 
     def _maintenance(self) -> Command | None:
-        cutoff = self._retention.due()
+        cutoff = self._retention.cutoff() if self._retention.due() else None
         return None if cutoff is None else Command(_deletion(cutoff))
 
 
