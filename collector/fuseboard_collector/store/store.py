@@ -356,12 +356,12 @@ class Store:
     def _open_session(self) -> Session:
         database = Database(self.path, self._limits)
         try:
-            needs_scan = self._health.opened()
             remove_leftovers(self.path)
             repeats = RepeatFilter(self._clock.monotonic)
             with translated(self.path), database.cursor() as cursor:
                 check_copy(cursor, self._upkeep.copy_id)
                 self._remember(cursor, repeats)
+            needs_scan = self._health.opened()
             session = Session(database.writing_connection(), repeats, self.stats, self._assembling)
         except BaseException:
             database.close()
