@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -267,3 +268,25 @@ def test_a_dialect_keeps_its_flag_and_its_message_elsewhere() -> None:
     assert (fault.error_type, fault.message) == (None, "connection refused")
     assert fault.verdict.classifier_id == "message_matcher"
     assert fault_of(span, genai.DIALECT) is None
+
+
+N = 20_000
+SLOW_IF_DONE_BADLY = [
+    "\n" * N, "\n " * (N // 2), "x" + " " * N, "a." * (N // 2), "A(" * (N // 2), "A(" + ") " * N,
+    ("status" + " " * 4000) * 5, "tool " + "a" * N, "4" * N, "a_" * (N // 2), "{" * N + '"error"}',
+    "{'error': " + "[" * 3000 + "}", '\n  File "a", line 1' * 1000, "a() " * (N // 4),
+    "\n at " + ":" * N,
+    "The above exception was the direct cause of the following exception:" * 300,
+    "api_key=" * 2500,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", SLOW_IF_DONE_BADLY, ids=lambda text: repr(text[:12]))
+def test_no_message_takes_long(text: str) -> None:
+    began = time.thread_time()
+    for error_type in ("HTTPError", "Exception"):
+        exception = {"exception.type": error_type, "exception.message": text,
+                     "exception.stacktrace": text}  # fmt: skip
+        judged(error_type, text, exception, **{c.GEN_AI_TOOL_CALL_RESULT: text})
+    # About 3 ms each; what these texts would cost a quadratic pattern is seconds.
+    assert time.thread_time() - began < 1

@@ -21,7 +21,7 @@ UNBOUND: Final = "raw"
 """Stands for the version in what :func:`likeness_of` returns."""
 
 _MAX_TEXT: Final = 262_144
-_MAX_LITERAL: Final = 65_536
+_MAX_LITERAL: Final = 16_384
 _MAX_LEVELS: Final = 4
 _INPUT_STR: Final = '{"input_str": '
 _DECODER: Final = json.JSONDecoder()

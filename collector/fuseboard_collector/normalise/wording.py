@@ -18,11 +18,14 @@ UNKNOWN_TOOL: Final = "unknown_tool"
 TIMEOUT: Final = "timeout"
 
 MAX_WORDS: Final = 4096
-"""Characters of a message that are looked at."""
+"""Characters of a message that are looked at for names and stacks."""
+MAX_PLAIN: Final = 1024
+"""Characters of its own words: twice what is stored. More would cost milliseconds a message."""
 
 _NAME: Final = r"[A-Za-z_][\w.]{0,200}"
 _STACK: Final = re.compile(
-    r"Traceback \(most recent call last\)|\n\s*File \"[^\"\n]+\", line \d+|\n\s+at [^\n]+:\d+"
+    r"Traceback \(most recent call last\)|\n[ \t]*+File \"[^\"\n]++\", line \d+"
+    r"|\n[ \t]++at [^\n]+:\d+"
 )
 _BY_FRAMEWORK: Final = re.compile(
     r"Error (?:calling|executing|running) tool (?:\(non-fatal\)|'[^']{1,256}'|[\w.-]{1,256}): "
@@ -33,12 +36,12 @@ _LEADING_NAME: Final = re.compile(
 _RAISED_REPR: Final = re.compile(rf"\s*({_NAME})\((.*)\)\s*\Z", re.DOTALL)
 _CAUSED: Final = "The above exception was the direct cause of the following exception:"
 _MEANWHILE: Final = "During handling of the above exception, another exception occurred:"
-_LAST_FRAME: Final = re.compile(r"\n\s*File \"[^\"\n]+\", line \d+[^\n]*")
+_LAST_FRAME: Final = re.compile(r"\n[ \t]*+File \"[^\"\n]++\", line \d+[^\n]*")
 _RAISED_LINE: Final = re.compile(rf"^({_NAME})(?::|$)", re.MULTILINE)
 
 _STATUS: Final = re.compile(r"\b([45]\d\d)\b")
 _NAMED_STATUS: Final = re.compile(
-    r"\b(?:HTTP(?:/\d(?:\.\d)?)?(?: error)?|status(?:[ _]?code)?)\s*[:=]?\s*([45]\d\d)\b",
+    r"\b(?:HTTP(?:/\d(?:\.\d)?)?(?: error)?|status(?:[ _]?code)?) {0,2}[:=]? {0,2}([45]\d\d)\b",
     re.IGNORECASE,
 )
 _PHRASES: Final = {status.value: status.phrase for status in HTTPStatus}
@@ -54,28 +57,34 @@ _REFUSED_ARGUMENTS: Final = re.compile(
     r"|\bInput validation error: "
 )
 _BAD_BINDING: Final = re.compile(
-    r"(?:[\w.]+\.)?(\w{1,256})\(\) (?:missing \d+ required|got an unexpected keyword argument"
+    r"\b(\w{1,256}+)\(\) (?:missing \d+ required|got an unexpected keyword argument"
     r"|got multiple values for argument|takes \d+ positional)"
 )
 _NO_SUCH_TOOL: Final = re.compile(
-    r"\b[Uu]nknown tool\b|\bno tool with that name\b|\b[Tt]ool ['\"`]?[\w.-]{1,256}['\"`]? "
+    r"\b[Uu]nknown tool\b|\bno tool with that name\b|\b[Tt]ool ['\"`]?[\w.-]{1,256}+['\"`]? "
     r"(?:was )?(?:not found|does not exist|is not a valid tool)"
-    r"|\b[\w.-]{1,256} is not a valid tool, try one of"
+    r"|\bis not a valid tool, try one of"
 )
 # Of operating systems, resolvers and TLS libraries → the exception that Python has for it.
-_SYSTEM_PHRASES: Final = tuple(
-    (re.compile(pattern, re.IGNORECASE), name)
-    for pattern, name in (
-        (r"\btimed[ -]?out\b|\bdeadline exceeded\b|\bETIMEDOUT\b", "TimeoutError"),
-        (r"\bconnection (?:was )?reset\b|\bsocket hang up\b|\bECONNRESET\b", "ECONNRESET"),
-        (r"\bconnection refused\b|\bECONNREFUSED\b", "ECONNREFUSED"),
-        (r"\bbroken pipe\b|\bEPIPE\b", "EPIPE"),
-        (r"\btemporary failure in name resolution\b|\bEAI_AGAIN\b", "EAI_AGAIN"),
-        (r"\bname or service not known\b|\bENOTFOUND\b", "ENOTFOUND"),
-        (r"\bcertificate verify failed\b|\bcertificate has expired\b",
-         "ssl.SSLCertVerificationError"),
-    )
-)  # fmt: skip
+_SYSTEM_PHRASES: Final = {
+    "timed out": "TimeoutError",
+    "timed-out": "TimeoutError",
+    "deadline exceeded": "TimeoutError",
+    "etimedout": "TimeoutError",
+    "connection reset": "ECONNRESET",
+    "connection was reset": "ECONNRESET",
+    "socket hang up": "ECONNRESET",
+    "econnreset": "ECONNRESET",
+    "connection refused": "ECONNREFUSED",
+    "econnrefused": "ECONNREFUSED",
+    "broken pipe": "EPIPE",
+    "temporary failure in name resolution": "EAI_AGAIN",
+    "eai_again": "EAI_AGAIN",
+    "name or service not known": "ENOTFOUND",
+    "enotfound": "ENOTFOUND",
+    "certificate verify failed": "ssl.SSLCertVerificationError",
+    "certificate has expired": "ssl.SSLCertVerificationError",
+}
 
 
 def plain_words(text: str) -> str:
@@ -85,7 +94,7 @@ def plain_words(text: str) -> str:
         text: A message of any length.
 
     Returns:
-        At most ``MAX_WORDS`` characters.
+        At most ``MAX_PLAIN`` characters.
     """
     text = text[: 2 * MAX_WORDS]
     found = _STACK.search(text)
@@ -94,7 +103,7 @@ def plain_words(text: str) -> str:
         words = _inside_dictionary(words) or words
     elif words[-1:] == ")":
         words = _inside_repr(words) or words
-    return words[:MAX_WORDS]
+    return words[:MAX_PLAIN]
 
 
 def _inside_dictionary(words: str) -> str | None:
@@ -218,4 +227,5 @@ def blame_in(message: str, tool: str) -> str | None:
 
 def system_fault_in(message: str) -> str | None:
     """Return the name of the exception for what an operating system or a resolver reported."""
-    return next((name for phrase, name in _SYSTEM_PHRASES if phrase.search(message)), None)
+    lower = message.lower()
+    return next((name for phrase, name in _SYSTEM_PHRASES.items() if phrase in lower), None)
