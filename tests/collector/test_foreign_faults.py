@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import json
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from assembled_exports import spans_of, whole
-from recorded_exports import recordings
+from assembled_exports import Stage, spans_of, whole
+from recorded_exports import RECEIVED, recordings
 
 from fuseboard import conventions as c
 from fuseboard_collector.normalise.dialects import genai, langfuse
 from fuseboard_collector.normalise.faults import fault_of
-from fuseboard_collector.normalise.incoming import ERROR_STATUS, Event, IncomingSpan
+from fuseboard_collector.normalise.incoming import ERROR_STATUS, Event, IncomingSpan, Source
 from fuseboard_collector.store.rows import Attempt
 
 REVIEWED = json.loads(
@@ -290,3 +291,30 @@ def test_no_message_takes_long(text: str) -> None:
         judged(error_type, text, exception, **{c.GEN_AI_TOOL_CALL_RESULT: text})
     # About 3 ms each; what these texts would cost a quadratic pattern is seconds.
     assert time.thread_time() - began < 1
+
+
+@pytest.mark.parametrize(
+    ("error_type", "outcome"),
+    [
+        ("CancelledError", "cancelled"),
+        ("asyncio.exceptions.CancelledError", "cancelled"),
+        ("KeyboardInterrupt", "cancelled"),
+        ("AbortError", "cancelled"),
+        ("GraphInterrupt", "interrupted"),
+        ("pydantic_ai.exceptions.ApprovalRequired", "interrupted"),
+        ("GeneratorExit", "abandoned"),
+        ("pydantic_ai.exceptions.ModelRetry", "error"),
+        ("TimeoutError", "error"),
+    ],
+)
+def test_control_flow_is_no_fault_of_the_tool(error_type: str, outcome: str) -> None:
+    stage = Stage()
+    span = failed_span(error_type, "stopped", **{"gen_ai.operation.name": "execute_tool"})
+    stage.take([(Source({}), replace(span, start_ns=RECEIVED * 1000, end_ns=RECEIVED * 1000))])
+    (call,) = stage.calls().values()
+    assert call.outcome == outcome
+    told = (call.error_class, call.error_type, call.error_message, call.classifier_id)
+    assert (told == (None,) * 4) == (outcome != "error")
+    (found,) = stage.assembled.values()
+    (attempt,) = found.attempts
+    assert (attempt.result, attempt.error_class is None) == ("failure", outcome != "error")

@@ -7,6 +7,7 @@ from itertools import pairwise
 
 from fuseboard import conventions as c
 from fuseboard_collector.normalise.executions import Execution
+from fuseboard_collector.normalise.judging import ending_of
 from fuseboard_collector.normalise.lineage import Seen
 from fuseboard_collector.store.rows import Attempt, Span, ToolCall, micros
 
@@ -33,7 +34,7 @@ def call_row(call: Sequence[Execution], tries: Sequence[Execution]) -> ToolCall:
         end=last.end,
         duration_seconds=duration,
         attempt_seconds=duration,
-        outcome=_OK if failure is None else _ERROR,
+        outcome=_OK if failure is None else ending_of(failure.error_type).value,
         trace_id=span.trace_id,
         span_id=span.span_id,
         parent_span_id=span.parent_span_id,
@@ -51,7 +52,7 @@ def call_row(call: Sequence[Execution], tries: Sequence[Execution]) -> ToolCall:
         weight=span.weight,
         attributes=span.attributes,
     )
-    if failure is not None:
+    if failure is not None and row.outcome == _ERROR:
         row.error_class = failure.error_class
         row.error_type = failure.error_type
         row.classifier_id = failure.classifier_id
@@ -101,7 +102,7 @@ def attempt_rows(call: Sequence[Execution], tries: Sequence[Execution]) -> Itera
             weight=call_span.weight,
             received_at=span.received_at,
         )
-        if failure is not None:
+        if failure is not None and ending_of(failure.error_type) is c.Outcome.ERROR:
             row.error_class = failure.error_class
             row.error_type = failure.error_type
             row.http_status = failure.http_status

@@ -21,6 +21,7 @@ from typing import Any, Final
 
 from fuseboard import conventions as c
 from fuseboard.classification.chain import judge_exception
+from fuseboard.classification.control_flow import INTERRUPTS
 from fuseboard.classification.http import judge_slug, judge_status, known_slug
 from fuseboard.classification.naming import known_names
 from fuseboard.classification.results import MCP_IS_ERROR, PACKET
@@ -37,6 +38,18 @@ _REPORTED: Final = {
     "AI_NoSuchToolError": input_fault("unknown_tool_matcher"),
     "ModelRetry": _FRAMEWORK,
     "ToolRetryError": _FRAMEWORK,
+}
+_ENDINGS: Final = {
+    **{
+        name.rpartition(".")[2]: c.Outcome.INTERRUPTED
+        for name in INTERRUPTS
+        if not name.endswith(".ModelRetry")
+    },
+    "AbortError": c.Outcome.CANCELLED,  # JavaScript's
+    "Cancelled": c.Outcome.CANCELLED,
+    "CancelledError": c.Outcome.CANCELLED,
+    "GeneratorExit": c.Outcome.ABANDONED,
+    "KeyboardInterrupt": c.Outcome.CANCELLED,
 }
 # Exceptions of API clients that are named after the status that they stand for.
 _STATUS_NAMES: Final = {
@@ -62,6 +75,19 @@ _VALIDATION_NAME: Final = re.compile(r"Validation(Error|Exception)\Z|InvalidTool
 _SCHEMA_ERROR: Final = "pydantic_core._pydantic_core.ValidationError"
 _NODE_RESOLVER: Final = {"ENOTFOUND": socket.EAI_NONAME, "EAI_AGAIN": socket.EAI_AGAIN}
 _SLUG_IN_TEXT: Final = re.compile(r"\b[a-z]+(?:_[a-z]+)+\b")
+
+
+def ending_of(error_type: str | None) -> c.Outcome:
+    """Return the outcome of a call that its span calls failed.
+
+    What the shim takes for control flow is none of the tool's faults here, either: cancellation
+    by the caller, a pause for a human, a hand-over. Asking the model again (``ModelRetry``) is a
+    fault here, because a span of another instrumentation is all there is of that call.
+
+    Args:
+        error_type: Class name, qualified or bare; None if it is unknown.
+    """
+    return _ENDINGS.get((error_type or "").rpartition(".")[2], c.Outcome.ERROR)
 
 
 def judge_names(names: Iterable[str]) -> Verdict:
