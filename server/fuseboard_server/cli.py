@@ -34,7 +34,7 @@ class LazyGroup(click.Group):
         if cmd_name not in COMMANDS:
             return None
         module = importlib.import_module(f"fuseboard_server.commands.{COMMANDS[cmd_name][0]}")
-        command = getattr(module, cmd_name)
+        command = getattr(module, COMMANDS[cmd_name][0])
         assert isinstance(command, click.Command)  # noqa: S101
         return command
 

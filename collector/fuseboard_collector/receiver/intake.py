@@ -149,7 +149,7 @@ class Intake:
                 body = await asyncio.to_thread(unpack, body, limit, packing)
                 room.take(len(body))
             async with self._turn(len(body)):
-                taken = await asyncio.to_thread(self._decode, signal, encoding, body)
+                taken = await asyncio.to_thread(self.decode, signal, encoding, body)
             if taken.done is not None:
                 await self._commit(taken.done)
         except StoreError as error:
@@ -180,7 +180,13 @@ class Intake:
         """Let large bodies be decoded one at a time: their objects take twenty times the bytes."""
         return self._large if size > LARGE_BODY else nullcontext()
 
-    def _decode(self, signal: Signal, encoding: Encoding, body: bytes) -> Taken:
+    def decode(self, signal: Signal, encoding: Encoding, body: bytes) -> Taken:
+        """Decode a body and hand its rows to the store, on this thread.
+
+        Raises:
+            RefusedError: If it can't be decoded.
+            StoreError: If the store can't take it.
+        """
         codec = otlp_json if encoding is Encoding.JSON else otlp_protobuf
         if signal is Signal.METRICS:
             # Only counted: the store derives its own.

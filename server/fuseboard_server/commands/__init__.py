@@ -4,6 +4,7 @@ COMMANDS = {
     "serve": ("serve", "Receive telemetry, keep it, show it and raise alerts."),
     "demo": ("demo", "Show the board on a demo agent's calls."),
     "dashboard": ("dashboard", "Show the board of a collector that runs elsewhere."),
+    "import": ("import_", "Read telemetry from files that collectors and exporters wrote."),
     "export": ("export", "Write calls, attempts, transitions or alerts to a file."),
     "store": ("store", "Set up a store in a ClickHouse database."),
     "doctor": ("doctor", "Check the set-up and say what to do about what is wrong."),

@@ -11,6 +11,7 @@ CLICKHOUSE: Final = Dialect(
     macros={
         # A list can't be null here; a null item stands for it.
         "among": "(has({0}, NULL) OR has({0}, {1}))",
+        "one_of": "has({1}, {0})",
         "bucket": "fromUnixTimestamp64Micro("
         "intDiv(toUnixTimestamp64Micro({0}) - 1, {1}) * {1}, 'UTC')",
         # quantileExact takes the next higher value.

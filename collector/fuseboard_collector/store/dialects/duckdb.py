@@ -11,6 +11,7 @@ DUCKDB: Final = Dialect(
     macros={
         # Whether a list parameter that may be null (no restriction) has a value.
         "among": "({0} IS NULL OR list_contains({0}, {1}))",
+        "one_of": "{0} IN (SELECT unnest({1}))",
         # Start of the bucket (start, start + width] of a time; the width in microseconds.
         "bucket": "make_timestamp(((epoch_us({0}) - 1) // {1}) * {1})",
         # The median and the 95th and 99th percentile as a list, each the smallest value that at
