@@ -17,6 +17,8 @@ Key = tuple[str, str]
 Facts = tuple[str, str, str | None]
 """Tool, outcome and session of a call."""
 
+OFFSETS = (0, 5 * 3600 * 1_000_000, 12 * 3600 * 1_000_000)
+"""Microseconds that calls lie back, so that some of their hours can be rolled up."""
 FOREIGN = "openinference.instrumentation.langchain"
 
 
@@ -25,7 +27,8 @@ class Sent:
     """One trace of an agent, in the requests that it is sent in.
 
     Attributes:
-        stamp: When its calls ended; microseconds since the epoch.
+        stamp: When it was made; microseconds since the epoch. Its calls ended so long before as
+            one of :data:`OFFSETS` says.
         calls: What it must come to once all requests have been acknowledged.
         own: Calls of ours by request: they must be there as soon as that one is acknowledged.
     """
@@ -52,7 +55,8 @@ class Agent:
     def trace(self) -> Sent:
         """Return a trace: an agent's span, tools below it, one of them perhaps with our shim."""
         self._number += 1
-        now = time.time_ns() // 1000
+        stamp = time.time_ns() // 1000
+        now = stamp - self._chance.choice(OFFSETS)
         trace, root = self._id(16), self._id(8)
         calls: dict[Key, Facts] = {}
         session = f"thread-{trace[:8]}"
@@ -71,9 +75,9 @@ class Agent:
             if self._chance.random() < 0.5:
                 spans.append(self._foreign(trace, self._id(8), span, now, tool))
         self._chance.shuffle(spans)
-        return self._cut(now, spans, calls)
+        return self._cut(stamp, spans, calls)
 
-    def _cut(self, now: int, spans: list[dict[str, Any]], calls: dict[Key, Facts]) -> Sent:
+    def _cut(self, stamp: int, spans: list[dict[str, Any]], calls: dict[Key, Facts]) -> Sent:
         parts = (
             [spans[number::3] for number in range(3)] if self._chance.random() < 0.6 else [spans]
         )
@@ -83,7 +87,7 @@ class Agent:
             for part in parts
         ]  # fmt: skip
         requests = [json.dumps(_request(part)).encode() for part in parts]
-        return Sent(now, requests, calls, own, set(range(len(requests))))
+        return Sent(stamp, requests, calls, own, set(range(len(requests))))
 
     def _id(self, size: int) -> str:
         return self._chance.randbytes(size).hex()
@@ -158,8 +162,8 @@ class Books:
         """Hold rows of the store against the books.
 
         Args:
-            calls: All stored calls that ended after ``since``.
-            attempts: All stored attempts that began since then, or earlier.
+            calls: All stored calls of traces made after ``since``, and perhaps of others.
+            attempts: All stored attempts of these.
             since: Microseconds since the epoch.
 
         Returns:

@@ -18,13 +18,14 @@ from random import Random
 from typing import Any
 
 import pytest
-from crash.books import Books
+from crash.books import OFFSETS, Books
 from crash.clients import Crew
 
 from fuseboard_collector.remote import RemoteReader
 
 VICTIM = Path(__file__).with_name("victim.py")
 CLIENTS = 6
+START = time.time_ns() // 1000
 LOOK_BACK, FULL_EVERY = 30.0, 25
 """Seconds that each check looks back, and every how many rounds it looks at everything."""
 
@@ -78,21 +79,32 @@ def ask(url: str, data: bytes | None = None) -> Any:
 
 
 def rows(url: str, kind: str, since: int) -> list[dict[str, Any]]:
-    start = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=since)
+    """Return what belongs to traces made after an instant, a second more to be sure."""
     reader = RemoteReader(url)
-    found: list[dict[str, Any]] = reader.query(
-        f"export_{kind}", {"since": start, "until": None}
-    ).to_pylist()
+    found: list[dict[str, Any]] = []
+    for offset in OFFSETS:
+        window = {
+            "since": moment(since - offset - 1_000_000),
+            "until": moment(time.time_ns() // 1000 - offset),
+        }
+        found += reader.query(f"export_{kind}", window).to_pylist()
     return found
 
 
+def moment(microseconds: int) -> datetime:
+    return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=microseconds)
+
+
 def check(url: str, books: Books, seconds: float | None) -> int:
-    """Assemble what waits and hold the store against the books."""
+    """Assemble what waits and hold the store against the books, and its rollups against it."""
     ask(f"{url}/settle", b"")
     assert ask(f"{url}/doubles") == []
-    since = 0 if seconds is None else time.time_ns() // 1000 - int(seconds * 1e6)
-    attempts = rows(url, "attempts", max(0, since - 1_000_000))
-    return books.check(rows(url, "calls", since), attempts, since)
+    rollups = ask(f"{url}/rollups", b"")
+    assert rollups["wrong"] == []
+    since = START if seconds is None else time.time_ns() // 1000 - int(seconds * 1e6)
+    found = books.check(rows(url, "calls", since), rows(url, "attempts", since), since)
+    assert rollups["rows"] or not found
+    return found
 
 
 def provoke(url: str, books: Books, chance: Random) -> None:

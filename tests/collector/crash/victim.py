@@ -10,8 +10,11 @@ from __future__ import annotations
 import os
 import socket
 import sys
+from datetime import datetime
+from functools import partial
 from pathlib import Path
 
+import duckdb
 import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -22,8 +25,12 @@ from fuseboard_collector import api, receiver
 from fuseboard_collector.store import Store, open_store, staging
 from fuseboard_collector.store import store as store_module
 from fuseboard_collector.store.database import Limits
+from fuseboard_collector.store.named_queries import load
+from fuseboard_collector.store.rollups import keeper
+from fuseboard_collector.store.rollups.tables import TABLES
 
 GRACE_SECONDS = 0.1
+KEEPER_SECONDS = 0.05
 CHECKPOINT = "1MB"
 
 DOUBLES = """
@@ -60,12 +67,53 @@ def doubles_route(store: Store) -> Route:
     return Route("/doubles", doubles)
 
 
+def rollups_route(store: Store) -> Route:
+    """Roll up what can be; return which rollups differ from the raw rows, and the size of one."""
+
+    def rollups(_request: Request) -> Response:
+        store.roll_up()
+        database = store._database
+        assert database is not None
+        with database.cursor() as cursor:
+            tables = [(hours, table) for hours, names in TABLES.items() for table in names]
+            wrong = [table for hours, table in tables if differing(cursor, table, hours)]
+            ((rows,),) = cursor.execute("SELECT count(*) FROM calls_6h").fetchall()
+        return JSONResponse({"wrong": wrong, "rows": rows})
+
+    return Route("/rollups", rollups, methods=["POST"])
+
+
+def differing(cursor: duckdb.DuckDBPyConnection, table: str, hours: int) -> int:
+    """Return how many rows a rollup has too many or too few outside of its dirty spans."""
+    columns = ", ".join(
+        f"round({name}, 6)" if kind == "DOUBLE" else name
+        for name, kind, *_ in cursor.execute(f"DESCRIBE {table}").fetchall()
+    )
+    counted = load(table, "rollups/sql").statements[0].sql.rstrip().rstrip(";")
+    clean = f"""
+        WHERE time_bucket(to_hours({hours}), span)
+              NOT IN (SELECT span FROM dirty_spans WHERE hours = {hours})
+    """
+    sql = f"""
+        WITH counted AS ({counted}),
+        here AS (SELECT {columns} FROM {table} {clean}),
+        due AS (SELECT {columns} FROM counted {clean})
+        SELECT count(*) FROM ((FROM here EXCEPT ALL FROM due) UNION ALL
+                              (FROM due EXCEPT ALL FROM here))
+    """
+    ((rows,),) = cursor.execute(
+        sql, {"since": datetime(2020, 1, 1), "until": datetime(2100, 1, 1)}
+    ).fetchall()
+    return int(rows)
+
+
 def serve(path: Path, port: int) -> None:
     """Serve until killed."""
     store = open_store(path, retention_days=None)
     application = Starlette(
         routes=[
             *receiver.routes(store), *api.routes(store), settle_route(store), doubles_route(store),
+            rollups_route(store),
         ]
     )  # fmt: skip
     listener = socket.create_server(("127.0.0.1", port))
@@ -78,6 +126,8 @@ def main() -> None:
     """Start a child for each order, and say when it is gone."""
     uvicorn.Config(Starlette(), lifespan="off").load()
     staging.GRACE_SECONDS = GRACE_SECONDS
+    keeper.REST_SECONDS = keeper.PAUSE_SECONDS = KEEPER_SECONDS  # type: ignore[misc]
+    store_module.Keeper = partial(keeper.Keeper, interval=KEEPER_SECONDS)  # type: ignore[misc, assignment]
     store_module.Limits = lambda memory: Limits(memory=memory, checkpoint=CHECKPOINT)  # type: ignore[misc, assignment]
     # Safe while there is one thread: the engine and the server have not begun.
     for order in map(str.split, iter(sys.stdin.readline, "")):
