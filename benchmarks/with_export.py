@@ -9,15 +9,14 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import measuring
+import peer_environments
 
 HERE = Path(__file__).resolve().parent
-ENVIRONMENTS = HERE.parent / ".venv-peers"
 PEERS = {
     "traceloop": "traceloop-sdk",
     "logfire": "logfire",
@@ -73,27 +72,7 @@ def environment(name: str) -> Path:
     """Return the Python of a contender's environment; a peer's is made where it is missing."""
     if name not in PEERS:
         return Path(sys.executable)
-    folder = ENVIRONMENTS / name
-    python = folder / "bin" / "python"
-    if not python.exists():
-        print(f"installing {PEERS[name]} …", file=sys.stderr, flush=True)
-        made = subprocess.run([sys.executable, "-m", "venv", str(folder)], check=False)
-        install = [str(python), "-m", "pip", "install", "--quiet"]
-        uv = shutil.which("uv", path=str(Path(sys.executable).parent))
-        if uv:
-            install = [uv, "pip", "install", "--quiet", "--python", str(python)]
-        pins = ["--constraint", str(HERE / "peers.txt")]
-        wanted = [
-            PEERS[name],
-            "httpx",
-            "prometheus-client",
-            "opentelemetry-exporter-otlp-proto-http",
-        ]
-        done = made.returncode or subprocess.run([*install, *pins, *wanted], check=False).returncode
-        if done:
-            shutil.rmtree(folder, ignore_errors=True)
-            raise SystemExit(f"could not install {PEERS[name]}; the messages above say why")
-    return python
+    return peer_environments.python_with(name, [PEERS[name], *BESIDE])
 
 
 def missed(rows: dict[str, dict[str, float]]) -> list[str]:

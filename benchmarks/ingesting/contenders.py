@@ -38,6 +38,7 @@ class Server:
     file: Path
     process: subprocess.Popen[str]
     url: str
+    headers: tuple[tuple[str, str], ...] = ()
     spans: int = 0
     ids: int = 0
     rounds: list[dict[str, float]] = field(default_factory=list)
@@ -57,6 +58,7 @@ class Server:
         """Put it under load from another process; return what was acknowledged, and its price."""
         flags = [f"--{name}={value}" for name, value in options.items() if value is not True]
         flags += [f"--{name}" for name, value in options.items() if value is True]
+        flags += [word for header in self.headers for word in ("--header", *header)]
         before = self.cpu_seconds()
         command = [sys.executable, "-m", "ingesting.load", f"{self.url}/v1/traces", str(requests)]
         done = subprocess.run(
@@ -78,6 +80,13 @@ class Server:
         self.process.wait(STOP_SECONDS)
         if self.process.stdout:
             self.process.stdout.close()
+
+    def bytes_stored(self) -> int:
+        """Return the size of its database once everything is in the file."""
+        if self.name.partition(",")[0] in FOUND:
+            with duckdb.connect(str(self.file)) as connection:
+                connection.execute("CHECKPOINT").fetchall()
+        return self.file.stat().st_size
 
     def lost(self) -> str | None:
         """Compare what the file holds with what was acknowledged; None if that is all there."""

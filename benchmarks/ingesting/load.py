@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from ingesting import templates
 
 RETRY_SECONDS = 0.2
-TIMEOUT = 120.0
+TIMEOUT = 600.0
 
 
 class Client(threading.Thread):
@@ -72,7 +72,7 @@ def main() -> None:
     parser.add_argument("url")
     parser.add_argument("requests", type=Path)
     parser.add_argument("--clients", type=int, default=8)
-    parser.add_argument("--seconds", type=float, default=5.0)
+    parser.add_argument("--seconds", type=float, default=900.0)
     parser.add_argument("--most", type=int, default=1 << 60, help="requests of each client")
     parser.add_argument("--gzip", action="store_true")
     parser.add_argument("--header", nargs=2, action="append", default=[])

@@ -7,19 +7,21 @@ import gzip
 import http.server
 import pickle
 import secrets
+import tarfile
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
-from opentelemetry.proto.trace.v1.trace_pb2 import Span
+from opentelemetry.proto.common.v1.common_pb2 import KeyValue
+from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Span
 
 from ingesting.templates import Found, Template, template
 
 SPANS = 512
 TEMPLATES = 8
-RECORDINGS = Path(__file__).resolve().parents[2] / "tests" / "data" / "otlp"
-CONTEXT_PER_TOOL = 2
+RECORDINGS = Path(__file__).resolve().parents[2] / "tests" / "data" / "otlp" / "recordings.tar.xz"
+FAILED_OF_100 = 8
 
 
 def write(folder: Path) -> dict[str, dict[str, float]]:
@@ -28,11 +30,12 @@ def write(folder: Path) -> dict[str, dict[str, float]]:
     Args:
         folder: Gets one file for each kind.
     """
-    foreign = [found for path in _recordings() for found in _spans_of(path.read_bytes())]
+    foreign = recorded_spans()
     kinds: dict[str, Iterator[Found]] = {
         "own": _endless(own_spans),
-        "foreign": _mixed(foreign),
+        "foreign": _endless(lambda: foreign),
         "foreign tools": _endless(lambda: [item for item in foreign if is_tool(item.span)]),
+        "agents": _endless(agent_spans),
     }
     facts = {}
     for kind, spans in kinds.items():
@@ -61,6 +64,59 @@ def own_spans() -> list[Found]:
                     _quietly(search if call % 3 else quote, call)
         fuseboard.shutdown()
     return [found for body in bodies for found in _spans_of(body)]
+
+
+def agent_spans() -> list[Found]:
+    """Make traces of an agent that calls seven tools, by OpenTelemetry's GenAI conventions."""
+    group = ResourceSpans(
+        resource={"attributes": _pairs({"service.name": "planner", "service.version": "1.2"})}
+    )
+    scope = ScopeSpans(scope={"name": "opentelemetry.instrumentation.planner", "version": "1.0"})
+    return [Found(group, scope, span) for number in range(SPANS) for span in _agent_trace(number)]
+
+
+def _agent_trace(number: int) -> list[Span]:
+    trace, root = secrets.token_bytes(16), secrets.token_bytes(8)
+    begin = 1_796_000_000_000_000_000 + number * 1_000_000
+    said = {
+        "gen_ai.agent.name": "planner", "gen_ai.conversation.id": secrets.token_hex(8),
+        "gen_ai.provider.name": "openai", "gen_ai.request.model": "gpt-5",
+    }  # fmt: skip
+    agent = Span(
+        trace_id=trace, span_id=root, name="invoke_agent planner", kind=1,
+        start_time_unix_nano=begin, end_time_unix_nano=begin + 9_000_000,
+        attributes=_pairs({"gen_ai.operation.name": "invoke_agent", **said}),
+    )  # fmt: skip
+    return [agent, *(_tool_span(agent, said, call) for call in range(7))]
+
+
+def _tool_span(agent: Span, said: dict[str, str | int], call: int) -> Span:
+    begin = agent.start_time_unix_nano + call * 1_000_000
+    span = Span(
+        trace_id=agent.trace_id, span_id=secrets.token_bytes(8), parent_span_id=agent.span_id,
+        name=f"execute_tool tool_{call}", kind=1, start_time_unix_nano=begin,
+        end_time_unix_nano=begin + 700_000 + secrets.randbelow(200_000),
+    )  # fmt: skip
+    facts: dict[str, str | int] = {
+        "gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": f"tool_{call}",
+        "gen_ai.tool.type": "function", "gen_ai.tool.call.id": f"call_{secrets.token_hex(8)}",
+        "gen_ai.tool.description": "Look something up.", "server.address": "api.example.com",
+        "server.port": 443, "app.step": call, **said,
+    }  # fmt: skip
+    if secrets.randbelow(100) < FAILED_OF_100:
+        facts["error.type"] = "TimeoutError"
+        span.status.code, span.status.message = 2, "timed out after 5.0 s"
+        words = {"exception.type": "TimeoutError", "exception.message": "timed out after 5.0 s"}
+        span.events.add(name="exception", time_unix_nano=begin + 600_000, attributes=_pairs(words))
+    span.attributes.extend(_pairs(facts))
+    return span
+
+
+def _pairs(facts: Mapping[str, str | int]) -> list[KeyValue]:
+    return [
+        KeyValue(key=key, value={"int_value" if isinstance(fact, int) else "string_value": fact})
+        for key, fact in facts.items()
+    ]
 
 
 def _search(query: str, call: int) -> str:
@@ -106,9 +162,15 @@ def _capturing(bodies: list[bytes]) -> Iterator[str]:
         server.shutdown()
 
 
-def _recordings() -> list[Path]:
-    found = sorted(RECORDINGS.glob("**/*.pb"))
-    return [path for path in found if "metrics" not in path.name]
+def recorded_spans() -> list[Found]:
+    """Return the spans of all recordings, those of a trace together; a third are of tools."""
+    with tarfile.open(RECORDINGS) as archive:
+        bodies = {
+            member.name: stream.read()
+            for member in archive
+            if member.name.endswith(".pb") and (stream := archive.extractfile(member))
+        }
+    return [found for name in sorted(bodies) for found in _spans_of(bodies[name])]
 
 
 def _spans_of(body: bytes) -> list[Found]:
@@ -142,17 +204,6 @@ def _endless(make: Callable[[], list[Found]]) -> Iterator[Found]:
     made = make()
     while True:
         yield from made
-
-
-def _mixed(spans: Sequence[Found]) -> Iterator[Found]:
-    """Yield one tool span and two context spans, over and over."""
-    tools = [item for item in spans if is_tool(item.span)]
-    context = [item for item in spans if not is_tool(item.span)]
-    more_tools, more_context = _endless(lambda: tools), _endless(lambda: context)
-    while True:
-        yield next(more_tools)
-        for _ in range(CONTEXT_PER_TOOL):
-            yield next(more_context)
 
 
 def _facts(templates: Sequence[Template]) -> dict[str, float]:
