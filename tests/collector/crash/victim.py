@@ -128,7 +128,7 @@ def main() -> None:
     staging.GRACE_SECONDS = GRACE_SECONDS
     keeper.REST_SECONDS = keeper.PAUSE_SECONDS = KEEPER_SECONDS  # type: ignore[misc]
     store_module.Keeper = partial(keeper.Keeper, interval=KEEPER_SECONDS)  # type: ignore[misc, assignment]
-    store_module.Limits = lambda memory: Limits(memory=memory, checkpoint=CHECKPOINT)  # type: ignore[misc, assignment]
+    store_module.Limits = partial(Limits, checkpoint=CHECKPOINT)  # type: ignore[misc, assignment]
     # Safe while there is one thread: the engine and the server have not begun.
     for order in map(str.split, iter(sys.stdin.readline, "")):
         child = os.fork()
