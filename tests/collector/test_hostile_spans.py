@@ -176,3 +176,41 @@ def test_spoilt_spans_are_stored_or_counted(name: str, edits: list[Edit]) -> Non
 def test_spoilt_spans_are_stored_or_counted_for_long(name: str, edits: list[Edit]) -> None:
     groups = spoil(name, edits)
     check_all(by_json(groups), len(groups))
+
+
+@pytest.mark.parametrize(
+    "place", ["gen_ai.tool.name", "custom", "gen_ai.tool.call.arguments", "message", "stack"]
+)
+def test_10_megabytes_in_any_place_are_cut(
+    otlp: Any, send: Any, rows: Any, until: Any, place: str
+) -> None:
+    huge = "x" * 10_000_000
+    attributes = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "search"}
+    exception = {"exception.type": "Exception", "exception.message": "no"}
+    if place == "stack":
+        exception["exception.stacktrace"] = huge
+    elif place != "message":
+        attributes[place] = json.dumps({"q": huge}) if place.endswith("arguments") else huge
+    event = {"name": "exception", "attributes": otlp.attributes(exception)}
+    status = {"code": 2, "message": huge if place == "message" else ""}
+    span = otlp.span(attributes=attributes, status=status, events=[event])
+    assert send(otlp.traces(span, scope="gen_ai"), protobuf=True).status_code == 200
+    until(lambda: rows("tool_calls"), "the assembly of the call")
+    (call,) = rows("tool_calls")
+    assert call["tool"] == ("x" * 256 if place == "gen_ai.tool.name" else "search")
+    assert call["error_message"] == ("x" * 511 + "…" if place == "message" else "no")
+    assert call["args_hash"] is None
+    expected = {"custom": "x" * 4096, "fuseboard.received.marks": ["cut: custom"]}
+    assert call["attributes"] == (expected if place == "custom" else None)
+
+
+def test_a_trace_of_one_id_twice_and_of_no_parents_has_one_call_each(
+    otlp: Any, send: Any, rows: Any, until: Any
+) -> None:
+    attributes = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "search"}
+    first = otlp.span(attributes=attributes, parentSpanId="aaaaaaaaaaaaaaaa")
+    second = {**first, "spanId": "bbbbbbbbbbbbbbbb", "parentSpanId": "bbbbbbbbbbbbbbbb"}
+    answer = send(otlp.traces(first, first, {**first, "name": "other"}, second, scope="gen_ai"))
+    assert answer.status_code == 200
+    until(lambda: len(rows("tool_calls")) == 2, "the assembly of two calls")
+    assert {row["span_id"] for row in rows("tool_calls")} == {first["spanId"], second["spanId"]}
