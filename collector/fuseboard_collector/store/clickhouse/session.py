@@ -8,6 +8,7 @@ from time import sleep
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from fuseboard.clock import Clock
 from fuseboard_collector.stats import Stats
@@ -87,7 +88,8 @@ def versioned(table: str, rows: pa.Table) -> pa.Table:
     """Return rows with their version, by which the engine tells the newer of two: the arrival."""
     if table not in VERSIONED or "version" in rows.schema.names:
         return rows
-    version = rows.column("received_at").cast(pa.int64()).cast(pa.uint64())
+    arrival = rows.column("received_at").cast(pa.int64())
+    version = pc.multiply(pc.max_element_wise(arrival, 0), 2).cast(pa.uint64())
     deleted = pa.array([0] * rows.num_rows, type=pa.uint8())
     return rows.append_column("version", version).append_column("is_deleted", deleted)
 

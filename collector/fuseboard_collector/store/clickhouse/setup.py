@@ -16,7 +16,7 @@ SCHEMA_FILES: Final = ("001_tables", "002_derived_attempts")
 """In the order in which they are applied; the schema version is how many have been."""
 
 SCHEMA_VERSION: Final = len(SCHEMA_FILES)
-OLDEST_SERVER: Final = (25, 8)
+OLDEST_SERVER: Final = (26, 3)
 
 
 def initialise(client: Client, place: str, database: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""ClickHouse, from version 25.8 on."""
+"""ClickHouse, from version 26.3 on."""
 
 from __future__ import annotations
 

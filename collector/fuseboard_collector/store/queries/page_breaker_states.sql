@@ -31,7 +31,7 @@ placed AS (
            row_number() OVER (PARTITION BY breaker ORDER BY severity DESC, time DESC NULLS LAST)
                AS worst_first,
            COUNT(*) OVER (PARTITION BY breaker) AS processes,
-           SUM(CASE WHEN severity >= 2 THEN 1 ELSE 0 END) OVER (PARTITION BY breaker)
+           COUNT(CASE WHEN severity >= 2 THEN 1 END) OVER (PARTITION BY breaker)
                AS processes_not_closed
     FROM ranked
 )

@@ -5,7 +5,7 @@
 WITH
 -- include page_breaker_evidence
 ,
-steps AS (
+steps AS MATERIALIZED (
     SELECT members.breaker, members.instance, members.began AS life_began,
            members.ended AS life_ended, changes.time, changes.from_state, changes.to_state,
            row_number() OVER ordered AS place,
@@ -16,7 +16,7 @@ steps AS (
     WINDOW ordered AS (PARTITION BY members.breaker, members.instance
                        ORDER BY changes.time, changes.received_at)
 ),
-stretches AS (
+stretches AS MATERIALIZED (
     SELECT breaker, life_began AS began, COALESCE(time, life_ended) AS ended,
            COALESCE(from_state, 'closed') AS state
     FROM steps
@@ -37,7 +37,7 @@ edges AS (
     UNION
     SELECT breaker, $since::TIMESTAMP AS moment FROM members
 ),
-states AS (
+states AS MATERIALIZED (
     SELECT edges.breaker, edges.moment,
            COALESCE(MAX(CASE state WHEN 'isolated' THEN 4 WHEN 'open' THEN 3
                                    WHEN 'half_open' THEN 2 WHEN 'closed' THEN 0 ELSE 1 END),

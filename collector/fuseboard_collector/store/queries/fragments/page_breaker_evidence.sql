@@ -1,5 +1,5 @@
 -- Transitions as they were reported.
-moves AS (
+moves AS MATERIALIZED (
     SELECT breaker, tool, COALESCE(region, 'unknown') AS region, upstream,
            COALESCE(instance, '') AS instance, time, received_at, from_state, to_state, reason,
            failure_ratio, error_class
@@ -8,11 +8,11 @@ moves AS (
       AND @among($tools::VARCHAR[], tool)
       AND @among($regions::VARCHAR[], COALESCE(region, 'unknown'))
 ),
-beats AS (
+beats AS MATERIALIZED (
     -- include page_beats
 ),
 -- The breakers that a process's newest heartbeat calls not closed.
-listed AS (
+listed AS MATERIALIZED (
     SELECT @field(item, breaker) AS breaker, @field(item, tool) AS tool,
            COALESCE(@field(item, region), 'unknown') AS region, @field(item, upstream) AS upstream,
            beats.instance,
@@ -25,7 +25,7 @@ listed AS (
 ),
 -- With what heartbeats say of changes whose own report got lost: an opening that was never heard
 -- of, and a closing (the newest heartbeat lists breakers, and no longer this one).
-changes AS (
+changes AS MATERIALIZED (
     SELECT * FROM moves
     UNION ALL
     SELECT breaker, tool, region, upstream, instance, time, time AS received_at,
@@ -69,7 +69,7 @@ guarded AS (
 ),
 -- From the first sign of each process to 45 s (three heartbeats) after its last; one that never
 -- sent a heartbeat can't be missed and lives on. Filters must not shorten a life.
-lives AS (
+lives AS MATERIALIZED (
     SELECT signs.instance, MIN(first_sign) AS began,
            CASE WHEN MAX(beats.last_beat) IS NULL THEN $until::TIMESTAMP
                 ELSE least($until::TIMESTAMP, MAX(last_sign) + INTERVAL 45 SECOND) END AS ended
@@ -87,7 +87,7 @@ lives AS (
     GROUP BY signs.instance
 ),
 -- Each process's own breaker. What fell silent before the window is history.
-members AS (
+members AS MATERIALIZED (
     SELECT breaker, known.instance, MIN(tool) AS tool, MIN(region) AS region,
            MIN(upstream) AS upstream, MIN(lives.began) AS began, MIN(lives.ended) AS ended
     FROM (SELECT breaker, tool, region, upstream, instance FROM changes
