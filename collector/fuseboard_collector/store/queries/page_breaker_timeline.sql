@@ -16,26 +16,29 @@ steps AS MATERIALIZED (
     WINDOW ordered AS (PARTITION BY members.breaker, members.instance
                        ORDER BY changes.time, changes.received_at)
 ),
+-- Up to three of each step: before the first change, from a change to the next, and after the
+-- end of the process. (Not a union of three: one engine would work out the steps three times.)
 stretches AS MATERIALIZED (
-    SELECT breaker, life_began AS began, COALESCE(time, life_ended) AS ended,
-           COALESCE(from_state, 'closed') AS state
+    SELECT breaker,
+           CASE part WHEN 1 THEN life_began WHEN 2 THEN time ELSE life_ended END AS began,
+           CASE part WHEN 1 THEN COALESCE(time, life_ended)
+                     WHEN 2 THEN COALESCE(next_time, life_ended)
+                     ELSE $until::TIMESTAMP END AS ended,
+           CASE part WHEN 1 THEN COALESCE(from_state, 'closed')
+                     WHEN 2 THEN to_state
+                     ELSE 'unknown' END AS state
     FROM steps
-    WHERE place = 1
-    UNION ALL
-    SELECT breaker, time AS began, COALESCE(next_time, life_ended) AS ended, to_state AS state
-    FROM steps
-    WHERE time IS NOT NULL
-    UNION ALL
-    SELECT breaker, life_ended AS began, $until::TIMESTAMP AS ended, 'unknown' AS state
-    FROM steps
-    WHERE next_time IS NULL AND to_state <> 'closed'
+    CROSS JOIN (SELECT 1 AS part UNION ALL SELECT 2 UNION ALL SELECT 3) AS parts
+    WHERE CASE part WHEN 1 THEN place = 1
+                    WHEN 2 THEN time IS NOT NULL
+                    ELSE next_time IS NULL AND to_state <> 'closed' END
 ),
 edges AS (
-    SELECT breaker, greatest(began, $since::TIMESTAMP) AS moment FROM stretches
-    UNION
-    SELECT breaker, greatest(ended, $since::TIMESTAMP) AS moment FROM stretches
-    UNION
-    SELECT breaker, $since::TIMESTAMP AS moment FROM members
+    SELECT DISTINCT breaker,
+           greatest(CASE part WHEN 1 THEN began WHEN 2 THEN ended ELSE $since::TIMESTAMP END,
+                    $since::TIMESTAMP) AS moment
+    FROM stretches
+    CROSS JOIN (SELECT 1 AS part UNION ALL SELECT 2 UNION ALL SELECT 3) AS sides
 ),
 states AS MATERIALIZED (
     SELECT edges.breaker, edges.moment,
