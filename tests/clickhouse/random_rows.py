@@ -24,6 +24,7 @@ TOOLS = [
     "search", "book", "wetter", "天気予報", "it's \"quoted\"", "back\\slash", "tab\tand\nline",
     "🧨 fuse", "$dollar::VARCHAR", "{brace:String}", "per%cent", "é",
 ]  # fmt: skip
+FOREIGN = {"天気予報", "é"}
 REGIONS = [None, None, "eu-west", "us-east", "ap-südost", ""]
 UPSTREAMS = [None, None, "api.example.org", "model-x"]
 SERVICES = [None, "trip", "shop"]
@@ -79,8 +80,9 @@ class Rows:
         faulty = outcome in (Outcome.ERROR, Outcome.REJECTED, Outcome.DEGRADED, Outcome.PARTIAL)
         attempts = 0 if outcome == Outcome.REJECTED else pick([1, 1, 1, 1, 2, 3])
         seconds = self.seconds()
+        tool = pick(TOOLS)
         return ToolCall(
-            pick(TOOLS), end=self.moment(), duration_seconds=seconds, outcome=outcome,
+            tool, end=self.moment(), duration_seconds=seconds, outcome=outcome,
             trace_id=self._hex(128), span_id=self._hex(64),
             attempt_seconds=seconds * chance() if chance() < 0.8 else None,
             region=pick(REGIONS), service=pick(SERVICES), instance=pick([None, "i-1", "i-2"]),
@@ -94,6 +96,8 @@ class Rows:
             layer=pick([None, "tool", "retry", "fallback"]),
             breaker_state=pick([None, *STATES]), cost=pick([None, 1e-9, 0.25]),
             args_hash=pick([None, *(f"v1:{n:04x}" for n in range(60))]),
+            framework=pick([None, "crewai", "langgraph"]),
+            instrumentation="openinference" if tool in FOREIGN else pick([None, "fuseboard"]),
             upstream=pick(UPSTREAMS), weight=pick(WEIGHTS),
             attributes=pick([None, '{"a": 1, "ключ": "\\u0001"}']),
         )  # fmt: skip
@@ -127,10 +131,13 @@ class Rows:
             "state": pick(STATES), "since": pick([None, "soon", "2026-11-30T07:08:09.123456Z"]),
         }  # fmt: skip
         breakers = pick([None, [], [listed], [{"tool": tool}, listed]])
+        running = [{"tool": tool, "region": region, "span_id": self._hex(64),
+                    "start": "2026-11-30T01:02:03Z"}, {"tool": tool}]  # fmt: skip
         text = None if breakers is None else json.dumps(breakers, ensure_ascii=pick([True, False]))
         return Heartbeat(
-            self.own_moment(), pick(["i-1", "i-2", "i-3"]), pick(SERVICES), breakers=text
-        )
+            self.own_moment(), pick(["i-1", "i-2", "i-3"]), pick(SERVICES), breakers=text,
+            calls_in_flight=json.dumps(running),
+        )  # fmt: skip
 
     def span(self) -> Span:
         return Span(

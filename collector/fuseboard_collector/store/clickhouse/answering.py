@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import pyarrow as pa
 
@@ -16,13 +16,43 @@ from fuseboard_collector.store.clickhouse.values import encoded
 from fuseboard_collector.store.dialects import CLICKHOUSE
 from fuseboard_collector.store.named_queries import source, text
 
+Variants: TypeAlias = tuple[str, ...]
+
 if TYPE_CHECKING:
     from clickhouse_connect.driver.client import Client
 
 
 @cache
-def _rendered(name: str) -> str:
-    return text(name, dialect=CLICKHOUSE).rstrip().rstrip(";")
+def _rendered(name: str, variants: Variants) -> str:
+    return text(name, dialect=CLICKHOUSE, variants=variants).rstrip().rstrip(";")
+
+
+@cache
+def _has_variant(name: str, variant: str) -> bool:
+    return source(name) != source(name, variants=(variant,))
+
+
+def _variants(client: Client, name: str, bound: Mapping[str, object]) -> Variants:
+    """Return how a query is to be put: there are no rollups here, so every answer is exact."""
+    if bound.get("kind") == "slow":
+        return ("slowest",)
+    if bound.get("since") is None or bound.get("until") is None:
+        return ()
+    if not _has_variant(name, "weighted"):
+        return ()
+    sampled = text("has_sampled", "rollups/sql", CLICKHOUSE).rstrip().rstrip(";")
+    values = encoded(name, source("has_sampled", "rollups/sql"), bound)
+    rows = client.query(sampled, values, dict(SETTINGS)).result_rows
+    return ("weighted",) if rows and rows[0][0] else ()
+
+
+def _question(
+    client: Client, name: str, parameters: Mapping[str, object] | None
+) -> tuple[str, dict[str, object]]:
+    """Return the text of a query and the values of its parameters."""
+    bound = reading_query(name).bind(parameters)
+    values = encoded(name, source(name), bound)
+    return _rendered(name, _variants(client, name, bound)), values
 
 
 def table(
@@ -36,9 +66,8 @@ def table(
         name: The query.
         parameters: As :meth:`fuseboard_collector.reading.Reader.query` takes them.
     """
-    values = encoded(name, source(name), reading_query(name).bind(parameters))
     with translated(place, f"query {name!r}"):
-        return _plain(client.query_arrow(_rendered(name), values, dict(SETTINGS)))
+        return _plain(client.query_arrow(*_question(client, name, parameters), dict(SETTINGS)))
 
 
 @contextmanager
@@ -46,9 +75,8 @@ def batches(
     client: Client, place: str, name: str, parameters: Mapping[str, object] | None
 ) -> Iterator[Batches]:
     """Yield the answer to be read piece by piece inside the block."""
-    values = encoded(name, source(name), reading_query(name).bind(parameters))
     with translated(place, f"query {name!r}"):
-        answer = client.query_arrow_stream(_rendered(name), values, dict(SETTINGS))
+        answer = client.query_arrow_stream(*_question(client, name, parameters), dict(SETTINGS))
     with answer as pieces:
         first = _next(pieces, place, name)
         if first is None:

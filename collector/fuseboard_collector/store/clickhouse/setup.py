@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from fuseboard_collector.errors import StoreError, StoreVersionError
 from fuseboard_collector.store.clickhouse.connection import translated
+from fuseboard_collector.store.dialects import CLICKHOUSE
 from fuseboard_collector.store.migrations import written_by
 from fuseboard_collector.store.named_queries import source
 
@@ -44,7 +45,8 @@ def initialise(client: Client, place: str, database: str) -> list[str]:
         start = recorded_version(client, place) if _has_meta(client) else 0
         before = _tables(client)
         for number, name in enumerate(SCHEMA_FILES[start:], start + 1):
-            for statement in statements(source(name, "clickhouse/schema", "writes")):
+            schema = CLICKHOUSE.render(source(name, "clickhouse/schema", "writes"))
+            for statement in statements(schema):
                 client.command(statement)
             _record(client, number)
         done += [f"created the table {name}" for name in sorted(_tables(client) - before)]

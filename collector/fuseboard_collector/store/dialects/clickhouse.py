@@ -24,7 +24,8 @@ CLICKHOUSE: Final = Dialect(
         + "]",
         "step": "floor({1} * log2(greatest(least(if(isFinite({0}), {0}, 1e9), 1e9) * 1000, "
         "0.001)))",
-        "later": "addMicroseconds({0}, toInt64(round({1} * 1000000)))",
+        # What has no end ends where it began.
+        "later": "addMicroseconds({0}, toInt64(if(abs({1}) < 1e12, round({1} * 1000000), 0)))",
         "finite": "isFinite({0})",
         # Null values are passed over unless they are inside of something.
         "newest": "argMax(tuple({0}), {1}).1",

@@ -40,7 +40,7 @@ attempt_quantiles AS (
 of_attempts AS (
     SELECT tool, SUM(weight) AS attempts_made FROM attempt_lengths GROUP BY tool
 )
-SELECT of_calls.*,
+SELECT of_calls.tool AS tool, calls, slowest, mean, mean_backoff,
        -- include page_bounded_quantiles
        ,
        of_attempts.attempts_made,
