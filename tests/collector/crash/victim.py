@@ -7,12 +7,14 @@ checkpoint threshold are so small that an assembly and a checkpoint are likely t
 
 from __future__ import annotations
 
+import asyncio
 import os
 import socket
 import sys
 from datetime import datetime
 from functools import partial
 from pathlib import Path
+from random import random
 
 import duckdb
 import uvicorn
@@ -20,6 +22,7 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from fuseboard_collector import api, receiver
 from fuseboard_collector.store import Store, open_store, staging
@@ -107,6 +110,20 @@ def differing(cursor: duckdb.DuckDBPyConnection, table: str, hours: int) -> int:
     return int(rows)
 
 
+def hesitating(application: ASGIApp) -> ASGIApp:
+    """Hold back some answers, so that kills between a commit and its acknowledgement are likely."""
+
+    async def hesitate(scope: Scope, receive: Receive, send: Send) -> None:
+        async def answer(message: Message) -> None:
+            if message["type"] == "http.response.start" and random() < 0.3:
+                await asyncio.sleep(random() * 0.2)
+            await send(message)
+
+        await application(scope, receive, answer)
+
+    return hesitate
+
+
 def serve(path: Path, port: int) -> None:
     """Serve until killed."""
     store = open_store(path, retention_days=None)
@@ -118,7 +135,9 @@ def serve(path: Path, port: int) -> None:
     )  # fmt: skip
     listener = socket.create_server(("127.0.0.1", port))
     print("open", flush=True)
-    config = uvicorn.Config(application, log_level="warning", lifespan="off", access_log=False)
+    config = uvicorn.Config(
+        hesitating(application), log_level="warning", lifespan="off", access_log=False
+    )
     uvicorn.Server(config).run(sockets=[listener])
 
 
