@@ -49,7 +49,7 @@ class Client(threading.Thread):
             self.post(connection, gzip.compress(body, 1) if self.gzip else body)
             self.spans += len(template.owners)
             self.ids = (self.ids + ids) % 2**64
-            self.finished = time.monotonic()
+        self.finished = time.monotonic()
 
     def post(self, connection: http.client.HTTPConnection, body: bytes) -> None:
         """Send one request until it is taken."""
@@ -62,7 +62,7 @@ class Client(threading.Thread):
                 self.seconds.append(time.monotonic() - began)
                 return
             if answer.status not in (429, 503):
-                raise SystemExit(f"{self.address.netloc} answered {answer.status}: {said[:300]!r}")
+                raise RuntimeError(f"{self.path} answered {answer.status}: {said[:300]!r}")
             self.refused += 1
             time.sleep(RETRY_SECONDS)
 
@@ -84,6 +84,8 @@ def main() -> None:
         client.start()
     for client in clients:
         client.join()
+    if not all(client.finished for client in clients):
+        raise SystemExit("a client found no answer; the messages above say why")
     print(
         json.dumps(
             {

@@ -8,6 +8,7 @@ Run with the data file as argument; prints its port.
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
 import socket
 import sys
@@ -170,11 +171,12 @@ def main() -> None:
     writer = Writer(sys.argv[1])
     writer.start()
 
-    def take(body: bytes) -> Future[None]:
-        return writer.append(decode(body))
+    def take(body: bytes, packed: bool) -> Future[None]:
+        return writer.append(decode(gzip.decompress(body) if packed else body))
 
     async def traces(request: Request) -> Response:
-        done = await asyncio.to_thread(take, await request.body())
+        packed = request.headers.get("content-encoding") == "gzip"
+        done = await asyncio.to_thread(take, await request.body(), packed)
         await asyncio.wrap_future(done)
         return Response(b"", media_type="application/x-protobuf")
 
