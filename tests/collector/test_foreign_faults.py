@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import json
 import time
 from dataclasses import replace
@@ -13,9 +14,13 @@ from assembled_exports import Stage, spans_of, whole
 from recorded_exports import RECEIVED, recordings
 
 from fuseboard import conventions as c
+from fuseboard.classification.chain import judge_exception
+from fuseboard.classification.naming import known_names
+from fuseboard.record import Fault
 from fuseboard_collector.normalise.dialects import genai, langfuse
 from fuseboard_collector.normalise.faults import fault_of
 from fuseboard_collector.normalise.incoming import ERROR_STATUS, Event, IncomingSpan, Source
+from fuseboard_collector.normalise.judging import judge_name
 from fuseboard_collector.store.rows import Attempt
 
 REVIEWED = json.loads(
@@ -318,3 +323,26 @@ def test_control_flow_is_no_fault_of_the_tool(error_type: str, outcome: str) -> 
     (found,) = stage.assembled.values()
     (attempt,) = found.attempts
     assert (attempt.result, attempt.error_class is None) == ("failure", outcome != "error")
+
+
+# The status decides; without it the shim takes it for a redirect, which nobody knows here.
+UNDECIDED = {"httpx.HTTPStatusError", "httpx2.HTTPStatusError"}
+
+
+@pytest.mark.parametrize("name", sorted(known_names() - UNDECIDED))
+def test_every_name_that_the_shim_knows_is_judged_here_too(name: str) -> None:
+    assert judge_name(name).error_class is not c.ErrorClass.UNCLASSIFIED
+
+
+BUILTIN = [
+    kind for kind in vars(builtins).values()
+    if isinstance(kind, type) and issubclass(kind, Exception)
+    and not issubclass(kind, (BaseExceptionGroup, UnicodeError))
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", BUILTIN, ids=lambda kind: kind.__name__)
+def test_a_builtin_has_the_class_that_it_has_where_it_is_raised(kind: type[Exception]) -> None:
+    judged_there = judge_exception(kind(), 0.0)
+    assert isinstance(judged_there, Fault)
+    assert judge_name(kind.__name__) == judged_there.verdict

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import math
+from collections.abc import Callable
 from dataclasses import fields
 from typing import Any
 
 import pytest
 from assembled_exports import Stage
-from conftest import Otlp
+from google.protobuf import json_format
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from recorded_exports import RECEIVED, recordings
 
 from fuseboard_collector.normalise.incoming import Traces
 from fuseboard_collector.normalise.normaliser import normalise_traces
 from fuseboard_collector.normalise.values import MAX_JSON
-from fuseboard_collector.receiver import otlp_json
+from fuseboard_collector.receiver import otlp_json, otlp_protobuf
 from fuseboard_collector.store.rows import Row, micros, to_arrow
 
 NAMES = list(recordings())
@@ -48,6 +51,7 @@ TIMES = st.sampled_from(
     [0, 1, 10**9, 946_684_799 * 10**9, RECEIVED * 1000 + 10**15, 2**63 - 1, 2**63, 2**64 - 1]
 ) | st.integers(RECEIVED * 1000 - 10**13, RECEIVED * 1000 + 10**13)
 Edit = tuple[int, str, Any]
+Decoder = Callable[[list[dict[str, Any]]], Traces]
 EDITS: st.SearchStrategy[Edit] = st.one_of(
     st.tuples(st.integers(0, 99), st.sampled_from(ATTRIBUTES), VALUES),
     st.tuples(st.integers(0, 99), st.sampled_from(["@name", "@traceState", "@message"]), TEXTS),
@@ -58,7 +62,7 @@ EDITS: st.SearchStrategy[Edit] = st.one_of(
 )
 
 
-def spoil(name: str, edits: list[Edit]) -> list[dict[str, Any]]:
+def spoil(otlp: Any, name: str, edits: list[Edit]) -> list[dict[str, Any]]:
     """Return a recording as OTLP/JSON groups of one span each, spoilt."""
     sent = [
         (source, span) for source, spans in recordings()[name].traces().groups for span in spans
@@ -73,22 +77,24 @@ def spoil(name: str, edits: list[Edit]) -> list[dict[str, Any]]:
             "startTimeUnixNano": str(span.start_ns),
             "endTimeUnixNano": str(span.end_ns),
             "status": {"code": span.status_code, "message": span.status_message},
-            "attributes": Otlp.attributes(span.attributes),
+            "attributes": otlp.attributes(span.attributes),
             "events": [
-                {"name": e.name, "attributes": Otlp.attributes(e.attributes)} for e in span.events
+                {"name": e.name, "attributes": otlp.attributes(e.attributes)} for e in span.events
             ],
         }
         for _, span in sent
     ]
-    groups = [Otlp.traces(spans[i], scope=sent[i][0].scope) for i in range(len(spans))]
+    groups = [otlp.traces(spans[i], scope=sent[i][0].scope) for i in range(len(spans))]
     for index, what, value in edits:
-        edit(spans, groups, index % len(spans), what, value)
+        edit(otlp, (spans, groups), index % len(spans), what, value)
     return groups
 
 
 def edit(
-    spans: list[dict[str, Any]], groups: list[dict[str, Any]], index: int, what: str, value: Any
-) -> None:
+    otlp: Any, sent: tuple[list[dict[str, Any]], list[dict[str, Any]]],
+    index: int, what: str, value: Any,
+) -> None:  # fmt: skip
+    spans, groups = sent
     span = spans[index]
     plain = {
         "@name": "name", "@traceState": "traceState", "@kind": "kind",
@@ -104,20 +110,44 @@ def edit(
     elif what == "@event":
         attributes = {"exception.type": value, "exception.message": value,
                       "exception.stacktrace": value}  # fmt: skip
-        span["events"].append({"name": "exception", "attributes": Otlp.attributes(attributes)})
+        span["events"].append({"name": "exception", "attributes": otlp.attributes(attributes)})
     elif what == "@resource":
         resource = {"service.name": value, "cloud.region": value}
-        groups[index]["resourceSpans"][0]["resource"] = Otlp.resource(resource)
+        groups[index]["resourceSpans"][0]["resource"] = otlp.resource(resource)
     elif what == "@scope":
         groups[index]["resourceSpans"][0]["scopeSpans"][0]["scope"] = {"name": str(value)}
     else:
         kept = [item for item in span["attributes"] if item["key"] != what]
-        span["attributes"] = [*kept, *Otlp.attributes({what: value})]
+        span["attributes"] = [*kept, *otlp.attributes({what: value})]
 
 
 def by_json(groups: list[dict[str, Any]]) -> Traces:
     document = {"resourceSpans": [group["resourceSpans"][0] for group in groups]}
     return otlp_json.decode_traces(json.dumps(document).encode())
+
+
+def by_protobuf(groups: list[dict[str, Any]]) -> Traces:
+    document = {"resourceSpans": [group["resourceSpans"][0] for group in groups]}
+    message = json_format.ParseDict(_for_protobuf(document), ExportTraceServiceRequest())
+    return otlp_protobuf.decode_traces(message.SerializeToString())
+
+
+def _for_protobuf(value: Any) -> Any:
+    """Return what protobuf can say of it: ids as bytes, texts without lone surrogates."""
+    if isinstance(value, list):
+        return [_for_protobuf(item) for item in value]
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()
+    if not isinstance(value, dict):
+        return value
+    spoken = {key: _for_protobuf(item) for key, item in value.items()}
+    for name in spoken.keys() & {"traceId", "spanId", "parentSpanId"}:
+        is_hex = len(spoken[name]) % 2 == 0 and spoken[name] != "zz"
+        raw = bytes.fromhex(spoken[name]) if is_hex else b"zz"
+        spoken[name] = base64.b64encode(raw).decode()
+    for name in spoken.keys() & {"intValue", "startTimeUnixNano", "endTimeUnixNano"}:
+        spoken[name] = str(min(int(spoken[name]), 2**63 - 1))
+    return spoken
 
 
 def check_all(traces: Traces, sent: int) -> None:
@@ -159,23 +189,34 @@ def check_times(row: Any) -> None:
     assert start + row.duration_seconds * 1e6 <= RECEIVED + DAY + 1
 
 
-CASES = given(name=st.sampled_from(NAMES), edits=st.lists(EDITS, min_size=1, max_size=8))
-FUZZ = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+DECODERS = st.sampled_from([by_json, by_protobuf])
+CASES = given(
+    decode=DECODERS, name=st.sampled_from(NAMES), edits=st.lists(EDITS, min_size=1, max_size=8)
+)
+FUZZ = settings(
+    max_examples=60,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
 
 
 @FUZZ
 @CASES
-def test_spoilt_spans_are_stored_or_counted(name: str, edits: list[Edit]) -> None:
-    groups = spoil(name, edits)
-    check_all(by_json(groups), len(groups))
+def test_spoilt_spans_are_stored_or_counted(
+    otlp: Any, decode: Decoder, name: str, edits: list[Edit]
+) -> None:
+    groups = spoil(otlp, name, edits)
+    check_all(decode(groups), len(groups))
 
 
 @pytest.mark.long
 @settings(FUZZ, max_examples=3000)
 @CASES
-def test_spoilt_spans_are_stored_or_counted_for_long(name: str, edits: list[Edit]) -> None:
-    groups = spoil(name, edits)
-    check_all(by_json(groups), len(groups))
+def test_spoilt_spans_are_stored_or_counted_for_long(
+    otlp: Any, decode: Decoder, name: str, edits: list[Edit]
+) -> None:
+    groups = spoil(otlp, name, edits)
+    check_all(decode(groups), len(groups))
 
 
 @pytest.mark.parametrize(
