@@ -28,7 +28,7 @@ def _message(value: Value) -> str | None:
     return text(value, c.MAX_MESSAGE_LENGTH)
 
 
-_CALL_COLUMNS: dict[str, tuple[str, _Read]] = {
+CALL_COLUMNS: dict[str, tuple[str, _Read]] = {
     c.GEN_AI_TOOL_NAME: ("tool", text),
     c.ATTEMPT_SECONDS: ("attempt_seconds", seconds),
     c.GEN_AI_AGENT_NAME: ("agent", text),
@@ -98,7 +98,7 @@ def call(span: IncomingSpan, source: Source, received: int) -> ToolCall:
     columns: dict[str, Any] = {}
     others: list[str] = []
     for name, value in span.attributes.items():
-        if (column := _CALL_COLUMNS.get(name)) is not None:
+        if (column := CALL_COLUMNS.get(name)) is not None:
             columns[column[0]] = column[1](value)
         elif name not in _IMPLIED:
             others.append(name)

@@ -45,3 +45,34 @@ def init(store: Address) -> None:
     for sentence in done or ["everything is there already"]:
         click.echo(sentence)
     click.echo(f"{store} is ready for `fuseboard serve --store`")
+
+
+@store.command("attach-otel")
+@AT
+@click.option(
+    "--table",
+    default="otel_traces",
+    show_default=True,
+    help="The exporter's table, as in otel.otel_traces if it is in another database.",
+)
+def attach_otel(store: Address, table: str) -> None:
+    """Have spans of tools in a table of the OpenTelemetry Collector become calls.
+
+    For the table that its ClickHouse exporter writes, on the same server. Adds columns and two
+    views that run on every insert; rows that are there already are read once. May be repeated.
+    """
+    from fuseboard_collector.errors import StoreError
+    from fuseboard_collector.store.clickhouse.attaching import attach
+    from fuseboard_collector.store.clickhouse.connection import connecting
+    from fuseboard_collector.store.clickhouse.setup import check_current
+    from fuseboard_server.serving import explain_store_error
+
+    try:
+        client = connecting(store)()
+        client.database = store.database
+        check_current(client, str(store))
+        done = attach(client, str(store), table)
+    except StoreError as error:
+        raise explain_store_error(error) from error
+    for sentence in done:
+        click.echo(sentence)
