@@ -14,5 +14,4 @@ DELETE FROM breaker_transitions WHERE received_at < $before::TIMESTAMP;
 DELETE FROM heartbeats WHERE received_at < $before::TIMESTAMP;
 DELETE FROM spans WHERE received_at < $before::TIMESTAMP;
 DELETE FROM sightings WHERE received_at < $before::TIMESTAMP;
-DELETE FROM sightings WHERE received_at < $before::TIMESTAMP;
 DELETE FROM alert_events WHERE time < $before::TIMESTAMP;
