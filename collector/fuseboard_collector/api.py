@@ -81,18 +81,18 @@ class ReadApi:
         kind = request.headers.get("content-type", "").split(";", 1)[0].strip().lower()
         if kind != "application/json":
             # Also what keeps web pages of other origins from asking.
-            return _refused(415, "UnsupportedMediaType", "send parameters as application/json")
+            return refused(415, "UnsupportedMediaType", "send parameters as application/json")
         try:
             parameters = _parameters(await read(request, MAX_PARAMETERS))
             spool = await self._answer(request.path_params["name"], parameters)
         except TooLargeError as error:
-            return _refused(413, "TooLargeError", str(error))
+            return refused(413, "TooLargeError", str(error))
         except UnknownQueryError as error:
-            return _refused(404, "UnknownQueryError", str(error))
+            return refused(404, "UnknownQueryError", str(error))
         except QueryParameterError as error:
-            return _refused(400, "QueryParameterError", str(error))
+            return refused(400, "QueryParameterError", str(error))
         except StoreError as error:
-            return _refused(503, type(error).__name__, str(error))
+            return refused(503, type(error).__name__, str(error))
         return SpooledResponse(spool)
 
     async def _answer(self, name: str, parameters: Mapping[str, object]) -> Spool:
@@ -183,9 +183,9 @@ def routes(
     """
     api = ReadApi(store, about, is_stopping)
     return [
-        Route(QUERY_PATH + "{name:path}", _guarded(token, api.query), methods=["POST"]),
-        Route(STATS_PATH, _guarded(token, api.stats), methods=["GET"]),
-        Route("/metrics", _guarded(token, api.metrics), methods=["GET"]),
+        Route(QUERY_PATH + "{name:path}", guarded(token, api.query), methods=["POST"]),
+        Route(STATS_PATH, guarded(token, api.stats), methods=["GET"]),
+        Route("/metrics", guarded(token, api.metrics), methods=["GET"]),
         Route("/healthz", api.healthz, methods=["GET"]),
         Route("/readyz", api.readyz, methods=["GET"]),
     ]
@@ -194,13 +194,13 @@ def routes(
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
-def _guarded(token: Token, endpoint: Endpoint) -> Endpoint:
+def guarded(token: Token, endpoint: Endpoint) -> Endpoint:
     """Return an endpoint that answers only who has the token."""
 
     async def answer(request: Request) -> Response:
         if token.admits(request.headers.get("authorization")):
             return await endpoint(request)
-        refusal = _refused(401, "AccessDeniedError", WHO)
+        refusal = refused(401, "AccessDeniedError", WHO)
         refusal.headers["www-authenticate"] = 'Bearer realm="fuseboard"'
         return refusal
 
@@ -217,5 +217,5 @@ def _parameters(body: bytes) -> dict[str, object]:
     return found
 
 
-def _refused(status: int, kind: str, message: str) -> Response:
+def refused(status: int, kind: str, message: str) -> Response:
     return JSONResponse({"error": message, "kind": kind}, status)

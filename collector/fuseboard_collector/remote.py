@@ -73,6 +73,24 @@ class RemoteReader:
                 reader = pa.ipc.open_stream(answer)
             yield Batches(reader.schema, self._pieces(reader))
 
+    @contextmanager
+    def operated(
+        self, path: str, wanted: Mapping[str, object]
+    ) -> Iterator[http.client.HTTPResponse]:
+        """Have the collector do something to its store; yield its answer.
+
+        Args:
+            path: One of those in ``operations``.
+            wanted: Parameters.
+
+        Raises:
+            StoreError: If it can't be reached or does not do so.
+        """
+        headers = {"content-type": "application/json"}
+        body = json.dumps(dict(wanted)).encode()
+        with self._asked("POST", path, body, headers) as answer, self._reaching():
+            yield answer
+
     def describe(self) -> dict[str, object]:
         """Return what the collector says of itself: counters, sizes, and how it evaluates alerts.
 

@@ -55,7 +55,8 @@ def build_collector(
     settings: ServeSettings, store: AnyStore, here: Presence, intake: Intake
 ) -> Starlette:
     """Return what answers on the OTLP port: receiver, read API and health."""
-    from fuseboard_collector import api, receiver
+    from fuseboard_collector import api, operations, receiver
+    from fuseboard_collector.store import Store
     from fuseboard_collector.tokens import Token
 
     hint = f"nothing here; the dashboard is at {here.dashboard}"
@@ -68,6 +69,11 @@ def build_collector(
                 token=Token(settings.read_token),
                 about={"alert_time_scale": settings.alert_time_scale, "demo": settings.demo},
                 is_stopping=lambda: intake.is_stopping,
+            ),
+            *(
+                operations.routes(store, token=Token(settings.read_token))
+                if isinstance(store, Store)
+                else ()
             ),
         ],
         exception_handlers={NOT_FOUND: _nothing_here(hint)},

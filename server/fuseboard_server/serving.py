@@ -170,7 +170,10 @@ def _opened_store(settings: ServeSettings) -> Iterator[AnyStore]:
         ) from error
     try:
         store = open_any(
-            settings.store or settings.data / DATA_FILE, retention_days=settings.retention_days
+            settings.store or settings.data / DATA_FILE,
+            retention_days=settings.retention_days,
+            max_bytes=settings.max_bytes,
+            memory_bytes=settings.memory_bytes,
         )
     except StoreError as error:
         raise explain_store_error(error) from error

@@ -43,6 +43,8 @@ class ServeSettings:
         token: What senders of telemetry must have; None: anybody may.
         read_token: What readers over the read API must have; None: anybody may.
         retention_days: Age in days after which calls are removed; None keeps everything.
+        max_bytes: Size of the data file at which the oldest calls are removed; None for any.
+        memory_bytes: What the database engine may use; None for a quarter of the machine's.
         webhooks: Addresses that alert notifications are posted to.
         alert_time_scale: Factor on every window and hold of the alerts; 1 is real.
         allow_hosts: Further names that the server answers to.
@@ -57,6 +59,8 @@ class ServeSettings:
     otlp_http_port: int = DEFAULT_OTLP_HTTP_PORT
     otlp_grpc_port: int | None = DEFAULT_OTLP_GRPC_PORT
     retention_days: float | None = 30.0
+    max_bytes: int | None = None
+    memory_bytes: int | None = None
     webhooks: tuple[str, ...] = ()
     alert_time_scale: float = 1.0
     allow_hosts: tuple[str, ...] = ()
@@ -78,6 +82,20 @@ def default_data_dir() -> Path:
     # The XDG specification has relative paths ignored.
     root = Path(base) if base.startswith("/") else Path.home() / ".local" / "share"
     return root / "fuseboard"
+
+
+def parse_size(text: str) -> int:
+    """Return the bytes of a size such as ``500MB``, ``20GB``, ``1.5TB`` or ``4GiB``.
+
+    Raises:
+        ValueError: If the text is no size.
+    """
+    match = re.fullmatch(r"\s*(\d{1,9}(?:\.\d{1,9})?)\s*([kmgt])(i?)b\s*", text.lower())
+    if match is None:
+        raise ValueError(
+            f"{text!r} is no size; write a number and a unit, for example 500MB, 20GB or 1.5TB"
+        )
+    return int(float(match[1]) * (1024 if match[3] else 1000) ** ("kmgt".index(match[2]) + 1))
 
 
 def parse_duration(text: str) -> float:

@@ -82,7 +82,7 @@ def test_what_comes_during_a_compaction_is_asked_to_come_back(
     seen: list[object] = []
     original = copying.copy_database
 
-    def copy(connection: Any, destination: Path) -> str:
+    def copy(connection: Any, destination: Path) -> Any:
         with pytest.raises(StoreReadOnlyError, match=r"is being compacted.*try again"):
             store.append(calls(1))
         seen.append(store.unavailable_because())
@@ -104,7 +104,7 @@ def test_a_request_that_waits_already_is_stored_after_the_compaction(
     waiting: list[Any] = []
     original = copying.copy_database
 
-    def copy(connection: Any, destination: Path) -> str:
+    def copy(connection: Any, destination: Path) -> Any:
         store._upkeep.compacting = None  # as for a request that was queued just before
         waiting.append(store.append(calls(3)))
         return original(connection, destination)

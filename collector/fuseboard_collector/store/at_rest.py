@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 import duckdb
 import pyarrow as pa
 
+from fuseboard.clock import SystemClock
 from fuseboard_collector.errors import StoreError
 from fuseboard_collector.reading import Batches
 from fuseboard_collector.store.answering import Answering, first_line, reading_query
+from fuseboard_collector.store.checking import Damage, scan
 from fuseboard_collector.store.database import Database, Limits
+from fuseboard_collector.store.migrations import SCHEMA_VERSION
+from fuseboard_collector.store.named_queries import load
+from fuseboard_collector.store.retention import Keep, Plan, Retention
+from fuseboard_collector.store.space import usage
 
 
 class RestingStore:
@@ -51,6 +57,29 @@ class RestingStore:
         bound = query.bind(parameters)
         with self._database.cursor() as cursor:
             yield self._answering.batches(cursor, query, bound)
+
+    def expired(self, keep: Keep) -> Plan:
+        """Return what retention would delete."""
+        retention = Retention(keep, SystemClock())
+        with self._database.cursor() as cursor:
+            return retention.plan(cursor, usage(self.path, cursor))
+
+    def check(self, progress: Callable[[str, float], None] | None = None) -> list[Damage]:
+        """Read everything; return what can't be read. See ``checking.scan``."""
+        with self._database.cursor() as cursor:
+            return list(scan(cursor, progress))
+
+    def describe(self) -> dict[str, object]:
+        """Return sizes and versions, ready for JSON."""
+        with self._database.cursor() as cursor:
+            used = usage(self.path, cursor)
+            oldest = cursor.execute(load("oldest_row", "writes").statements[0].sql).fetchall()
+        return {
+            "size_bytes": used.total,
+            "free_block_bytes": used.free_blocks,
+            "oldest_row": None if oldest[0][0] is None else oldest[0][0].isoformat() + "Z",
+            "schema_version": SCHEMA_VERSION,
+        }
 
     def close(self) -> None:
         """Close the file."""

@@ -12,7 +12,7 @@ from pathlib import Path
 import duckdb
 
 from fuseboard_collector.errors import StoreError
-from fuseboard_collector.store.copying import check_room, copy_database, remove
+from fuseboard_collector.store.copying import PREFIX, check_room, copy_database, remove
 from fuseboard_collector.store.space import MIB, Usage, log_path, sync_folder, usage
 
 WORTH_BYTES = 256 * MIB
@@ -56,7 +56,7 @@ def compact(connection: duckdb.DuckDBPyConnection, path: Path, floor: int) -> st
     connection.execute("CHECKPOINT")
     new = path.with_name(path.name + SUFFIX)
     remove(new)
-    copy_id = copy_database(connection, new)
+    copy_id, _ = copy_database(connection, new)
     log = log_path(path)
     if log.exists() and log.stat().st_size:
         remove(new)
@@ -68,5 +68,7 @@ def compact(connection: duckdb.DuckDBPyConnection, path: Path, floor: int) -> st
 
 
 def remove_leftovers(path: Path) -> None:
-    """Remove what a compaction left that did not come to its end; only the owner may."""
+    """Remove what a compaction or backup left that was cut off; only the file's owner may."""
     remove(path.with_name(path.name + SUFFIX))
+    for copy in path.parent.glob(f"{PREFIX}*"):
+        remove(copy)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from uuid import uuid4
 
@@ -12,11 +13,16 @@ import duckdb
 from fuseboard_collector.errors import StoreError
 from fuseboard_collector.store.space import free_bytes, log_path
 
+PREFIX = ".backup-"
+"""Of what a running server puts together beside its data file, to send it."""
+
 COPY_ID = "copy_id"
 """The key in ``meta`` that tells a copy from what it was made of."""
 
 
-def copy_database(connection: duckdb.DuckDBPyConnection, destination: Path) -> str:
+def copy_database(
+    connection: duckdb.DuckDBPyConnection, destination: Path
+) -> tuple[str, dict[str, int]]:
     """Copy what is committed at this moment; the copy is on the disk when this returns.
 
     Args:
@@ -25,7 +31,7 @@ def copy_database(connection: duckdb.DuckDBPyConnection, destination: Path) -> s
             is left of it on an error.
 
     Returns:
-        What ``meta`` of the copy has under :data:`COPY_ID`.
+        What ``meta`` of the copy has under :data:`COPY_ID`, and its rows by table.
 
     Raises:
         StoreError: If the copy does not have the rows of the original.
@@ -33,20 +39,52 @@ def copy_database(connection: duckdb.DuckDBPyConnection, destination: Path) -> s
     """
     copy_id = uuid4().hex
     try:
-        _copy(connection, destination, copy_id)
+        (source,) = connection.execute("SELECT current_database()").fetchall()[0]
+        rows = _copy(connection, destination, copy_id, source)
         with destination.open("rb") as file:
             os.fsync(file.fileno())
     except BaseException:
         remove(destination)
         raise
-    return copy_id
+    return copy_id, rows
 
 
-def _copy(connection: duckdb.DuckDBPyConnection, destination: Path, copy_id: str) -> None:
-    (source,) = connection.execute("SELECT current_database()").fetchall()[0]
-    alias = f"copy_{copy_id}"
-    connection.execute(f"ATTACH {_literal(str(destination))} AS {alias}")
+def copy_attached(connection: duckdb.DuckDBPyConnection, source: Path, destination: Path) -> None:
+    """Copy a file that no process has open, through a connection to nothing.
+
+    Raises:
+        StoreError: If the copy does not have the rows of the original.
+        duckdb.Error: If the engine can't read or write.
+    """
     try:
+        with attached(connection, source, read_only=True) as name:
+            _copy(connection, destination, uuid4().hex, name)
+    except BaseException:
+        remove(destination)
+        raise
+
+
+@contextmanager
+def attached(
+    connection: duckdb.DuckDBPyConnection, path: Path, *, read_only: bool = False
+) -> Iterator[str]:
+    """Attach a data file while the block runs; yield its name in SQL.
+
+    Detaching writes what is in its log into the file.
+    """
+    alias = f"copy_{uuid4().hex}"
+    mode = " (READ_ONLY)" if read_only else ""
+    connection.execute(f"ATTACH {_literal(str(path))} AS {alias}{mode}")
+    try:
+        yield alias
+    finally:
+        connection.execute(f"DETACH {alias}")
+
+
+def _copy(
+    connection: duckdb.DuckDBPyConnection, destination: Path, copy_id: str, source: str
+) -> dict[str, int]:
+    with attached(connection, destination) as alias:
         connection.execute("BEGIN")
         try:
             counts = row_counts(connection, source)
@@ -62,9 +100,7 @@ def _copy(connection: duckdb.DuckDBPyConnection, destination: Path, copy_id: str
                 connection.execute("ROLLBACK")
             raise
         _compare(counts, row_counts(connection, alias), destination)
-    finally:
-        # Detaching writes what is in the copy's log into the copy.
-        connection.execute(f"DETACH {alias}")
+    return counts
 
 
 def check_copy(connection: duckdb.DuckDBPyConnection, expected: str | None) -> None:

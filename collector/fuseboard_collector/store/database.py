@@ -241,6 +241,18 @@ def translated(path: Path) -> Iterator[None]:
         raise StoreError(f"{path} can't be opened: {text.splitlines()[0]}") from error
 
 
+def is_held(path: Path) -> StoreInUseError | None:
+    """Return who holds a data file, also where it can't be opened for other reasons."""
+    try:
+        with translated(path):
+            duckdb.connect(str(path), read_only=True).close()
+    except StoreInUseError as error:
+        return error
+    except StoreError:
+        return None
+    return None
+
+
 def _in_use(path: Path, pid: int | None) -> str:
     holder = f"process {pid}" if pid else "another process"
     return (

@@ -25,6 +25,16 @@ def is_damage(error: BaseException) -> bool:
     return _DAMAGE.search(str(error)) is not None
 
 
+def note_path(path: Path) -> Path:
+    """Return where the note on a data file is."""
+    return path.with_name(path.name + ".health")
+
+
+def forget(path: Path) -> None:
+    """Remove the note: the file is another one now."""
+    note_path(path).unlink(missing_ok=True)
+
+
 class Health:
     """The state of one data file. Any thread may ask and tell."""
 
@@ -37,7 +47,7 @@ class Health:
                 restart of the machine is noticed.
         """
         self._path = path
-        self._note = path.with_name(path.name + ".health")
+        self._note = note_path(path)
         self._boot_id = boot_id
         self._lock = threading.Lock()
         self._fault: StoreReadOnlyError | None = None

@@ -11,6 +11,8 @@ from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
+from typing import BinaryIO
+from uuid import uuid4
 
 import duckdb
 import pyarrow as pa
@@ -21,9 +23,9 @@ from fuseboard_collector.reading import Batches
 from fuseboard_collector.stats import Stats
 from fuseboard_collector.store.answering import Answering, first_line, reading_query
 from fuseboard_collector.store.assembling import Assembling
-from fuseboard_collector.store.checking import scan
+from fuseboard_collector.store.checking import Damage, scan
 from fuseboard_collector.store.compaction import remove_leftovers
-from fuseboard_collector.store.copying import check_copy
+from fuseboard_collector.store.copying import PREFIX, check_copy, check_room, copy_database, remove
 from fuseboard_collector.store.database import Database, Limits, translated
 from fuseboard_collector.store.health import Health
 from fuseboard_collector.store.memory import default_limit, words
@@ -231,6 +233,40 @@ class Store:
         if plan.steps:
             self._command(_checkpoint, in_transaction=False)
         return plan
+
+    @property
+    def keep(self) -> Keep:
+        """What retention keeps."""
+        return self._retention.keep
+
+    def check(self) -> list[Damage]:
+        """Read everything; return what can't be read. From then on nothing is written to it."""
+        with self._open_database().cursor() as cursor:
+            found = list(scan(cursor))
+        if found:
+            self._health.damaged(found[0].why)
+        elif self._health.fault is not None:
+            self._health.sound()
+        return found
+
+    def snapshot(self) -> tuple[BinaryIO, dict[str, int]]:
+        """Return a copy of the file as of now, and its rows by table; writing goes on.
+
+        Returns:
+            An open file without a name: it is gone when it is closed, or this process ends.
+
+        Raises:
+            StoreError: If there is no room for the copy, or something can't be read.
+        """
+        copy = self.path.with_name(f"{PREFIX}{uuid4().hex}.duckdb")
+        with self._open_database().cursor() as cursor, translated(self.path):
+            room = usage(self.path, cursor).used
+            check_room(self.path.parent, room, self._space.floor, "the backup")
+            try:
+                rows = copy_database(cursor, copy)[1]
+                return copy.open("rb"), rows
+            finally:
+                remove(copy)
 
     def compact(self) -> None:
         """Give free blocks of the file back to the disk; meanwhile nothing is stored.

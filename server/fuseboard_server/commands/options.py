@@ -16,12 +16,15 @@ from fuseboard_server.settings import (
     SECONDS_PER_DAY,
     default_data_dir,
     parse_duration,
+    parse_size,
 )
 
 if TYPE_CHECKING:
     from fuseboard_collector.store.clickhouse.address import Address
 
 MAX_PORT = 65535
+LEAST_SIZE = 256_000_000
+"""Bytes; of a store and of the engine's memory: a checkpoint alone may take 64 MB."""
 
 
 class Duration(click.ParamType[float]):
@@ -55,6 +58,26 @@ class Retention(click.ParamType[float | None]):
         if isinstance(value, float):
             return value
         return Duration().convert(value, param, ctx) / SECONDS_PER_DAY
+
+
+class Size(click.ParamType[int]):
+    """A size such as ``20GB``; converted to bytes."""
+
+    name = "size"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int:
+        """Parse, or fail with an example."""
+        if isinstance(value, int):
+            return value
+        try:
+            size = parse_size(str(value))
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+        if size < LEAST_SIZE:
+            self.fail(f"{value!r} is less than 256MB, the least that works", param, ctx)
+        return size
 
 
 class HttpUrl(click.ParamType[str]):

@@ -16,6 +16,7 @@ from fuseboard_server.commands.options import (
     HttpUrl,
     PortOrOff,
     Retention,
+    Size,
     require_different,
     resolve_data,
 )
@@ -77,6 +78,16 @@ if TYPE_CHECKING:
     help="Remove what is older, for example 12h, 30d, 8w or forever.",
 )
 @click.option(
+    "--max-size",
+    type=Size(),
+    help="Remove the oldest calls when the data file would take more, for example 20GB.",
+)
+@click.option(
+    "--memory-limit",
+    type=Size(),
+    help="What the database engine may use, for example 2GB  [default: a quarter of the memory]",
+)
+@click.option(
     "--webhook",
     "webhooks",
     type=HttpUrl(),
@@ -115,6 +126,8 @@ def serve(
     otlp_http_port: int,
     otlp_grpc_port: int | None,
     retention: float | None,
+    max_size: int | None,
+    memory_limit: int | None,
     webhooks: tuple[str, ...],
     alert_time_scale: float,
     allow_hosts: tuple[str, ...],
@@ -143,6 +156,8 @@ def serve(
         otlp_http_port=otlp_http_port,
         otlp_grpc_port=otlp_grpc_port,
         retention_days=retention,
+        max_bytes=max_size,
+        memory_bytes=memory_limit,
         webhooks=webhooks,
         alert_time_scale=alert_time_scale,
         allow_hosts=allow_hosts,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from fuseboard_server.commands import datafile
 from fuseboard_server.commands.options import STORE, STORE_HELP
 from fuseboard_server.settings import ENV_STORE
 
@@ -19,10 +20,14 @@ AT = click.option(
 
 @click.group()
 def store() -> None:
-    """Set up a store in a ClickHouse database.
+    """Look after the data file, or set up a store in a ClickHouse database.
 
     The password may be in the address, or in $FUSEBOARD_STORE_PASSWORD.
     """
+
+
+for _command in datafile.COMMANDS:
+    store.add_command(_command)
 
 
 @store.command()
