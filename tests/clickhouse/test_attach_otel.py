@@ -162,9 +162,7 @@ def test_without_the_rights_the_statements_are_shown(
         return command(sql, *rest, **more)  # type: ignore[arg-type]
 
     monkeypatch.setattr(client, "command", refuse)
-    with pytest.raises(
-        StoreError, match=r"(?s)does not let this user.*ALTER TABLE otel_traces ADD"
-    ) as caught:
+    with pytest.raises(StoreError, match=r"(?s)not let this user.*ALTER TABLE otel_tr") as caught:
         attach(client, "engine")
     client.close()
     assert "CREATE MATERIALIZED VIEW IF NOT EXISTS calls_from_otel_traces" in str(caught.value)

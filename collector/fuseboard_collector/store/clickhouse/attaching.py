@@ -33,9 +33,9 @@ KEYS: Final = {
     "fuseboard_agent": c.GEN_AI_AGENT_NAME,
     "fuseboard_session": c.GEN_AI_CONVERSATION_ID,
 }
-"""Columns that are added to the table, and the attributes that they hold: what one asks for most."""
+"""Columns that are added to the table, and their attributes: what one asks for most."""
 
-_NEEDED: Final = {
+_NEEDED: Final[dict[str, str | tuple[str, ...]]] = {
     "Timestamp": "DateTime64", "TraceId": "String", "SpanId": "String", "ParentSpanId": "String",
     "TraceState": "String", "SpanName": "LowCardinality", "ServiceName": "LowCardinality",
     "ResourceAttributes": "Map", "ScopeName": "String", "SpanAttributes": "Map",
@@ -181,6 +181,7 @@ _IS_CALL = f"fuseboard_operation = '{c.EXECUTE_TOOL}' AND SpanAttributes['{c.DUP
 _IS_ATTEMPT = (
     f"SpanAttributes['{c.ATTEMPT_NUMBER}'] != '' AND startsWith(SpanName, '{c.TOOL_ATTEMPT}')"
 )
+
 _FAILED = "StatusCode IN ('Error', 'STATUS_CODE_ERROR', 'ERROR')"
 
 
