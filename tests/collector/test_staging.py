@@ -323,6 +323,16 @@ def test_a_trace_without_end_is_assembled_piece_by_piece(
     assert sorted(call["tool"] for call in calls(store)) == sorted(f"t{n}" for n in range(100))
 
 
+def test_a_trace_too_large_to_wait_is_assembled_at_once(
+    make_store: Callable[..., Store], monkeypatch: pytest.MonkeyPatch, until: Callable[..., None]
+) -> None:
+    """Else the longest pause of the writer would be as long as a client cares to make it."""
+    store = make_store(retention_days=None, clock=ManualClock())
+    monkeypatch.setattr(store._assembling.staging, "_max_trace", 20)
+    store.append(Batch(sightings=[sighting(n, tool=f"t{n}") for n in range(1, 22)])).result(10)
+    until(lambda: len(calls(store)) == 21, "assembly without the grace time")
+
+
 def test_traces_that_memory_forgot_are_found_on_disk(
     make_store: Callable[..., Store], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -42,14 +42,12 @@ class Replacement:
 
     Attributes:
         gone: Trace and span id of rows to delete, with the attempts of such calls.
-        ended: When calls that go ended.
     """
 
     gone: list[tuple[str, str]] = field(default_factory=list)
     calls: list[ToolCall] = field(default_factory=list)
     attempts: list[Attempt] = field(default_factory=list)
     spans: list[Span] = field(default_factory=list)
-    ended: list[int] = field(default_factory=list)
 
     def replace(self, before: Stored, after: Stored) -> None:
         """Add what makes ``after`` of ``before``.
@@ -65,7 +63,6 @@ class Replacement:
         self.calls += [call for call in after.calls if call.span_id in changed]
         self.attempts += [item for item in after.attempts if item.call_span_id in changed]
         self.spans += [span for span in after.spans if span.span_id in changed]
-        self.ended += [int(call.end) for call in before.calls if call.span_id in changed]  # type: ignore[arg-type]
 
 
 def _rows(stored: Stored) -> Iterable[ToolCall | Attempt | Span]:

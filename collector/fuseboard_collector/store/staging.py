@@ -24,7 +24,7 @@ MAX_STAGED = 200_000
 MAX_KNOWN = 200_000
 """Traces in memory, about 400 bytes each; what is forgotten here is found on disk."""
 MAX_TRACE = 5_000
-"""Foreign spans of tools of one trace that are assembled together."""
+"""Foreign spans of tools of one trace that are assembled together; more don't wait for grace."""
 MAX_FAILURES = 3
 """Attempts at a trace by itself before it is set aside."""
 
@@ -112,6 +112,7 @@ class Staging:
         self._known: dict[bytes, Known] = {}
         self._waiting: dict[bytes, Waiting] = {}  # the longest without news first
         self._firsts: dict[bytes, float] = {}  # the longest waiting first
+        self._large: dict[bytes, None] = {}  # too large to wait for more
         self._alone: set[bytes] = set()
         self._failures: dict[bytes, int] = {}
         self._forgot = False
@@ -157,7 +158,7 @@ class Staging:
             trace: Known(since, last, amount) for trace, since, last, amount in reversed(known)
         }
         self._forgot = len(known) >= self._max_known
-        self._waiting, self._firsts, self._alone = {}, {}, set()
+        self._waiting, self._firsts, self._large, self._alone = {}, {}, {}, set()
         self.waiting_sightings = 0
         now = self._monotonic()
         for trace, since in marks:
@@ -217,6 +218,8 @@ class Staging:
         waiting.sightings += sightings
         self._waiting[trace] = waiting
         self._firsts.setdefault(trace, now)
+        if waiting.sightings > self._max_trace:
+            self._large[trace] = None
         self.waiting_sightings += sightings
 
     def _forget_most_idle(self) -> None:
@@ -251,6 +254,8 @@ class Staging:
         chosen: dict[bytes, None] = {}
         size = 0
         for trace in self._candidates(quiet, now - LONGEST_WAIT_SECONDS):
+            if trace in chosen:
+                continue
             found = self._known[trace]
             size += found.sightings + 1
             if chosen and (size > most or trace in self._alone):
@@ -262,6 +267,7 @@ class Staging:
         return [Due(trace, found.since, found.is_new) for trace, found in known]
 
     def _candidates(self, quiet: float, began: float) -> Iterable[bytes]:
+        yield from self._large
         for trace, waiting in self._waiting.items():
             if waiting.last > quiet:
                 break
@@ -310,6 +316,7 @@ class Staging:
     def _done(self, trace: bytes) -> None:
         waiting = self._waiting.pop(trace, None)
         self._firsts.pop(trace, None)
+        self._large.pop(trace, None)
         self._alone.discard(trace)
         if waiting is not None:
             self.waiting_sightings -= waiting.sightings
