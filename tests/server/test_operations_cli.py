@@ -256,7 +256,7 @@ def test_repair_wants_to_know_how(folder: Path) -> None:
 
 def test_a_log_is_set_aside_on_command_only(folder: Path) -> None:
     log = folder / f"{DATA_FILE}.wal"
-    log.write_bytes(b"no log at all" * 100)
+    log.write_bytes(b"no log at all" * 100)  # the engine would take it for an empty one
     assert run("store", "check", "--data", folder).exit_code == 4
     done = run("store", "repair", "--move-wal-aside", "--data", folder)
     assert done.exit_code == 0, done.output

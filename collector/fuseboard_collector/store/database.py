@@ -159,6 +159,7 @@ def _open(path: Path, limits: Limits) -> duckdb.DuckDBPyConnection:
 
 
 def _open_read_only(path: Path, limits: Limits, spill: Path) -> duckdb.DuckDBPyConnection:
+    _look_at_log(path)
     with translated(path):
         connection = duckdb.connect(str(path), read_only=True, config=_settings(limits, spill))
         try:
@@ -171,8 +172,31 @@ def _open_read_only(path: Path, limits: Limits, spill: Path) -> duckdb.DuckDBPyC
     return connection
 
 
+_LOG_BEGINS = b"\x64\x00\x62"
+"""What the engine's log begins with. One that begins otherwise it takes for an empty one."""
+
+
+def _look_at_log(path: Path) -> None:
+    log = log_path(path)
+    if not log.exists():
+        return
+    with log.open("rb") as file:
+        beginning = file.read(len(_LOG_BEGINS))
+    if beginning and beginning != _LOG_BEGINS:
+        raise StoreDamagedError(_log_is_damaged(path, "it does not begin as a log does"))
+
+
+def _log_is_damaged(path: Path, why: str) -> str:
+    return (
+        f"{log_path(path)} is damaged: {why}. It holds the newest rows, those not in {path.name} "
+        "yet; both were left untouched. Restore both from a backup, or set the log aside, and "
+        "lose what only it holds, with `fuseboard store repair --move-wal-aside`."
+    )
+
+
 def _look(path: Path) -> None:
     """Check an existing file read-only, so that one that is refused is not even touched."""
+    _look_at_log(path)
     with translated(path):
         connection = duckdb.connect(str(path), read_only=True)
         try:
@@ -227,12 +251,7 @@ def translated(path: Path) -> Iterator[None]:
                 "[dashboard]'), or choose another data folder with --data."
             ) from error
         if "WAL" in text and _DAMAGE.search(text):
-            raise StoreDamagedError(
-                f"{log_path(path)} is damaged: {text.splitlines()[0]}. It holds the newest rows, "
-                f"those not in {path.name} yet; both were left untouched. Restore both from a "
-                "backup, or set the log aside, and lose what only it holds, with "
-                "`fuseboard store repair --move-wal-aside`."
-            ) from error
+            raise StoreDamagedError(_log_is_damaged(path, text.splitlines()[0])) from error
         if _DAMAGE.search(text):
             raise StoreDamagedError(
                 f"{path} can't be read: {text.splitlines()[0]}. It was left untouched. Restore "
