@@ -58,7 +58,7 @@ def _serve(
     from fuseboard_server.composition import build_app, build_evaluator
 
     evaluator = build_evaluator(settings, store, here)
-    intake = Intake(store, SystemClock())
+    intake = Intake(store, SystemClock(), keep_arguments=settings.keep_arguments)
     port = port_of(sockets.collector)
     app = build_app(settings, store, here, intake, port, _lifespan(evaluator))
 

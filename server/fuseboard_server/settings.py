@@ -48,6 +48,7 @@ class ServeSettings:
         webhooks: Addresses that alert notifications are posted to.
         alert_time_scale: Factor on every window and hold of the alerts; 1 is real.
         allow_hosts: Further names that the server answers to.
+        keep_arguments: Whether the arguments of foreign calls are stored.
         demo: Whether the calls come from the demo agent.
         store: A ClickHouse database to store in, instead of a file in ``data``.
     """
@@ -64,6 +65,7 @@ class ServeSettings:
     webhooks: tuple[str, ...] = ()
     alert_time_scale: float = 1.0
     allow_hosts: tuple[str, ...] = ()
+    keep_arguments: bool = False
     demo: bool = False
     store: Address | None = None
     token: str | None = field(default=None, repr=False)

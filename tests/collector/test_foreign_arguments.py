@@ -8,14 +8,15 @@ from typing import Any
 
 import pytest
 from assembled_exports import expected_of, whole
-from recorded_exports import Recording, recordings
+from recorded_exports import RECEIVED, Recording, recordings
 
 from fuseboard import conventions as c
 from fuseboard.arguments import hash_arguments
 from fuseboard_collector.normalise.arguments import bound_by_name, hash_of
 from fuseboard_collector.normalise.dialects import genai, openinference
 from fuseboard_collector.normalise.dialects.dialect import Dialect
-from fuseboard_collector.normalise.incoming import IncomingSpan
+from fuseboard_collector.normalise.incoming import IncomingSpan, Source, Traces
+from fuseboard_collector.normalise.normaliser import normalise_traces
 from fuseboard_collector.store.rows import ToolCall
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "data" / "args_hash_vectors.json").read_text())
@@ -167,3 +168,36 @@ def test_numbers_that_json_does_not_have_are_hashed_as_the_shim_does() -> None:
         {"x": float("nan"), "y": float("-inf")}
     )
     assert hashed({"x": 2**70, "s": "\ud800"}) == hash_arguments({"x": 2**70, "s": "\ud800"})
+
+
+def kept(value: Any, **options: Any) -> Any:
+    attributes = {
+        "gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "search", "x.size": 1,
+        c.GEN_AI_TOOL_CALL_ARGUMENTS: value,
+    }  # fmt: skip
+    span = IncomingSpan("1" * 32, "2" * 16, attributes=attributes)
+    batch = normalise_traces(Traces([(Source({}), [span])]), RECEIVED, **options)
+    (row,) = batch.sightings
+    assert row.attributes is not None
+    return json.loads(row.attributes).get(c.GEN_AI_TOOL_CALL_ARGUMENTS)
+
+
+def test_arguments_are_kept_on_purpose_only() -> None:
+    value = json.dumps({"args": [], "kwargs": {"q": "Oslo", "n": 3}})
+    assert kept(value) is None
+    assert json.loads(kept(value, keep_arguments=True)) == {"q": "Oslo", "n": 3}
+
+
+def test_kept_arguments_are_redacted_and_bounded() -> None:
+    value = {
+        "url": "https://ana:hunter2@api.test/?k=hunter2",
+        "password": "hunter2",
+        "b": "x" * 10**6,
+    }
+    found = kept(value, keep_arguments=True)
+    assert "hunter2" not in found
+    assert len(found) <= 8192
+    many = kept({f"k{n}": "x" * 400 for n in range(500)}, keep_arguments=True)
+    assert len(many) <= 8192
+    assert json.loads(kept("Lisbon", keep_arguments=True)) == "Lisbon"
+    assert kept(None, keep_arguments=True) is None

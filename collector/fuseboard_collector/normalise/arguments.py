@@ -13,9 +13,11 @@ import json
 from typing import Any, Final
 
 from fuseboard.arguments import hash_arguments
-from fuseboard.conventions import ARGS_HASH_VERSION
+from fuseboard.conventions import ARGS_HASH_VERSION, GEN_AI_TOOL_CALL_ARGUMENTS
+from fuseboard.telemetry.capture import captured
 from fuseboard_collector.normalise.dialects.dialect import Dialect, arguments_of
 from fuseboard_collector.normalise.incoming import IncomingSpan, Value
+from fuseboard_collector.normalise.values import MAX_JSON
 
 UNBOUND: Final = "raw"
 """Stands for the version in what :func:`likeness_of` returns."""
@@ -60,6 +62,24 @@ def likeness_of(span: IncomingSpan, dialect: Dialect) -> str | None:
     if told is None or told is span.attributes.get(_PARAMETERS):
         return None
     return hash_arguments({"": told}).replace(ARGS_HASH_VERSION, UNBOUND, 1)
+
+
+def with_arguments(document: str | None, span: IncomingSpan, dialect: Dialect) -> str | None:
+    """Return a call's attributes with its arguments in them: redacted and bounded as the shim's.
+
+    Args:
+        document: The attributes as JSON text; None if there are none.
+        span: A span that tells of a call.
+        dialect: Whose words it uses.
+    """
+    told = arguments_of(span, dialect)
+    bound = bound_by_name(told)
+    if told is None or (told is span.attributes.get(_PARAMETERS) and is_schema(bound or {})):
+        return document
+    kept = json.loads(document) if document else {}
+    kept[GEN_AI_TOOL_CALL_ARGUMENTS] = captured(told if bound is None else bound)
+    longer = json.dumps(kept, separators=(",", ":"), ensure_ascii=False)
+    return longer if len(longer) <= MAX_JSON else document
 
 
 def bound_by_name(value: Value) -> dict[str, Any] | None:

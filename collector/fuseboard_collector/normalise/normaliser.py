@@ -5,49 +5,49 @@ from __future__ import annotations
 from collections import Counter
 
 from fuseboard_collector.normalise import own
+from fuseboard_collector.normalise.arguments import with_arguments
 from fuseboard_collector.normalise.context import span_row
 from fuseboard_collector.normalise.dialects.recognising import recognise
 from fuseboard_collector.normalise.events import IncompleteEventError, add_event
-from fuseboard_collector.normalise.incoming import IncomingSpan, Logs, Source, Traces
+from fuseboard_collector.normalise.incoming import IncomingSpan, Logs, Traces
 from fuseboard_collector.normalise.layouts import layout_of
 from fuseboard_collector.normalise.origin import Origin, origin_of
 from fuseboard_collector.normalise.sightings import sighting
 from fuseboard_collector.store.rows import Batch
 
 
-def normalise_traces(traces: Traces, received: int) -> Batch:
+def normalise_traces(traces: Traces, received: int, *, keep_arguments: bool = False) -> Batch:
     """Return the rows of a trace request: every span is a call, an attempt, or context.
 
     Args:
         traces: The decoded request.
         received: When it arrived, microseconds since the epoch.
+        keep_arguments: Whether the arguments of foreign calls are stored, redacted and bounded.
     """
     batch = Batch()
     for source, spans in traces.groups:
         origin = origin_of(source)
         for span in spans:
-            _add_span(span, source, origin, received, batch)
+            if own.is_call(span):
+                batch.calls.append(own.call(span, source, received))
+            elif own.is_attempt(span) and span.parent_span_id is not None:
+                batch.attempts.append(own.attempt(span, source, received))
+            else:
+                _add_foreign(span, origin, received, batch, keep_arguments)
     return batch
 
 
-def _add_span(
-    span: IncomingSpan, source: Source, origin: Origin, received: int, batch: Batch
+def _add_foreign(
+    span: IncomingSpan, origin: Origin, received: int, batch: Batch, keep_arguments: bool
 ) -> None:
-    if own.is_call(span):
-        batch.calls.append(own.call(span, source, received))
-    elif own.is_attempt(span) and span.parent_span_id is not None:
-        batch.attempts.append(own.attempt(span, source, received))
-    else:
-        _add_foreign(span, origin, received, batch)
-
-
-def _add_foreign(span: IncomingSpan, origin: Origin, received: int, batch: Batch) -> None:
     layout = layout_of(span.attributes)
     dialect = recognise(span, layout.marks, origin.dialect)
     seen = None
     if dialect is not None and not own.is_duplicate(span):
         seen = sighting(span, origin, layout, dialect, received)
-    if seen is not None:
+    if seen is not None and dialect is not None:
+        if keep_arguments:
+            seen.attributes = with_arguments(seen.attributes, span, dialect)
         batch.sightings.append(seen)
     else:
         batch.spans.append(span_row(span, origin, layout, received))

@@ -80,11 +80,13 @@ class Intake:
     Args:
         store: Where the rows go.
         clock: Source of the time of arrival.
+        keep_arguments: Whether the arguments of foreign calls are stored, redacted and bounded.
     """
 
-    def __init__(self, store: AnyStore, clock: Clock) -> None:
+    def __init__(self, store: AnyStore, clock: Clock, *, keep_arguments: bool = False) -> None:
         self._store = store
         self._clock = clock
+        self._keep_arguments = keep_arguments
         self._held = 0
         self._large = asyncio.Semaphore(1)
         self._stopping = False
@@ -193,7 +195,7 @@ class Intake:
             return Taken(None, {"ignored_metrics": codec.count_metrics(body)}, Counter())
         if signal is Signal.TRACES:
             traces = codec.decode_traces(body)
-            batch = normalise_traces(traces, self._now())
+            batch = normalise_traces(traces, self._now(), keep_arguments=self._keep_arguments)
             return Taken(self._append(batch), {"accepted_spans": len(batch)}, traces.rejected)
         batch, ignored, rejected = normalise_logs(codec.decode_logs(body), self._now())
         accepted = {"accepted_events": len(batch), "ignored_logs": ignored}

@@ -108,6 +108,11 @@ if TYPE_CHECKING:
     help="Answer to this Host name too, for example a reverse proxy's. May be repeated.",
 )
 @click.option(
+    "--keep-arguments",
+    is_flag=True,
+    help="Store the arguments of calls that other instrumentation tells of, redacted.",
+)
+@click.option(
     "--insecure",
     is_flag=True,
     help="Listen beyond loopback without tokens, or with a dashboard that asks for no login.",
@@ -131,6 +136,7 @@ def serve(
     webhooks: tuple[str, ...],
     alert_time_scale: float,
     allow_hosts: tuple[str, ...],
+    keep_arguments: bool,
     insecure: bool,
     demo: bool,
 ) -> None:
@@ -161,6 +167,7 @@ def serve(
         webhooks=webhooks,
         alert_time_scale=alert_time_scale,
         allow_hosts=allow_hosts,
+        keep_arguments=keep_arguments,
         demo=demo,
         store=store,
     )
