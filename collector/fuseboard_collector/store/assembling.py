@@ -102,6 +102,10 @@ class Assembling:
         """
         return Step(self, quiet_since)
 
+    def assemble(self, connection: Connection, due: Sequence[Due]) -> Report:
+        """Assemble traces within the transaction that is open."""
+        return assemble_traces(connection, due)
+
     def stored(self, report: Report) -> None:
         """Count what an assembly did, after its commit."""
         self.staging.assembled(report.arrivals)
@@ -153,7 +157,7 @@ class Step:
         staging = self._assembling.staging
         self.due = staging.due(BATCH_SIGHTINGS, quiet_since=self._quiet_since)
         if self.due:
-            self._report = assemble_traces(connection, self.due)
+            self._report = self._assembling.assemble(connection, self.due)
 
     def _finish(self, done: Future[None]) -> None:
         error = done.exception()

@@ -129,6 +129,11 @@ class Staging:
         """How many traces are kept in memory."""
         return self._max_known
 
+    def sightings_of(self, trace: bytes) -> int:
+        """Return how many foreign spans of a trace came this way, as far as it is remembered."""
+        found = self._known.get(trace)
+        return 0 if found is None else found.sightings
+
     def oldest_seconds(self) -> float | None:
         """Return for how long the first trace has waited; None if none waits."""
         first = next(iter(list(self._firsts.values())[:1]), None)

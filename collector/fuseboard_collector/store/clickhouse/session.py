@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from fuseboard.clock import Clock
 from fuseboard_collector.stats import Stats
+from fuseboard_collector.store.assembling import Assembling
 from fuseboard_collector.store.clickhouse.connection import translated
 from fuseboard_collector.store.lateness import count_late
 from fuseboard_collector.store.repeats import RepeatFilter
@@ -37,13 +38,20 @@ class ClickHouseSession:
     """
 
     def __init__(
-        self, client: Client, place: str, repeats: RepeatFilter, stats: Stats, clock: Clock
+        self,
+        client: Client,
+        place: str,
+        repeats: RepeatFilter,
+        stats: Stats,
+        clock: Clock,
+        assembling: Assembling,
     ) -> None:
         self._client = client
         self._place = place
         self._repeats = repeats
         self._stats = stats
         self._clock = clock
+        self._assembling = assembling
         self._next_insert = clock.monotonic()
 
     def commit(self, appends: Sequence[Append]) -> None:
@@ -58,11 +66,16 @@ class ClickHouseSession:
                 rows, keys = fresh.setdefault(part.table, ([], []))
                 rows.append(part.rows.filter(pa.array(mask)))
                 keys += [key for key, new in zip(part.keys, mask, strict=True) if new]
+        news = self._assembling.news(
+            {table: keys for table, (_, keys) in fresh.items()},
+            {table: rows for table, (rows, _) in fresh.items()},
+        )
         self._wait_for_turn()
         for table in sorted(fresh, key=lambda name: (name == _LAST, name)):
             rows, keys = fresh[table]
             insert(self._client, self._place, table, versioned(table, pa.concat_tables(rows)), keys)
         self._repeats.remember(pending)
+        self._assembling.note(news)
         for table, (rows, keys) in fresh.items():
             self._stats.add("stored_rows", len(keys), table)
             count_late(self._stats, table, rows)

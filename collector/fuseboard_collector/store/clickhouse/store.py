@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import atexit
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,9 +17,9 @@ from fuseboard.clock import Clock, SystemClock
 from fuseboard_collector.errors import StoreAwayError, StoreBusyError, StoreError
 from fuseboard_collector.reading import Batches
 from fuseboard_collector.stats import Stats
-from fuseboard_collector.store.at_once import assembled_at_once
 from fuseboard_collector.store.clickhouse import answering
 from fuseboard_collector.store.clickhouse.address import Address
+from fuseboard_collector.store.clickhouse.assembling import SharedAssembling
 from fuseboard_collector.store.clickhouse.connection import Connect, connecting, translated
 from fuseboard_collector.store.clickhouse.session import ClickHouseSession, insert
 from fuseboard_collector.store.clickhouse.setup import check_current, statements
@@ -28,6 +29,7 @@ from fuseboard_collector.store.named_queries import load, source, text
 from fuseboard_collector.store.repeats import RepeatFilter
 from fuseboard_collector.store.retention import Keep, Retention
 from fuseboard_collector.store.rows import ROW_TYPES, Batch, to_arrow
+from fuseboard_collector.store.staging import GRACE_SECONDS, Staging
 from fuseboard_collector.store.writer import Append, Command, Part, Writer
 
 if TYPE_CHECKING:
@@ -39,6 +41,7 @@ ARRIVAL: Final = {**dict.fromkeys((row.TABLE for row in ROW_TYPES), "received_at
 
 _TABLES = frozenset({*ARRIVAL, "alert_memory"})
 _COMMAND_TIMEOUT = 60.0
+_CLOSING_SECONDS = 5.0
 
 
 class ClickHouseStore:
@@ -59,6 +62,7 @@ class ClickHouseStore:
         self._connect = connect
         self._clock = clock
         self._retention = Retention(Keep(retention_days), clock)
+        self._assembling = SharedAssembling(Staging(clock.monotonic), self.stats, clock)
         self._reading: Client | None = None
         self._opening = threading.Lock()
         self._closed = False
@@ -97,9 +101,11 @@ class ClickHouseStore:
     # --- writing -------------------------------------------------------------------------
     def append(self, batch: Batch) -> Future[None]:
         """Queue rows; see :class:`~fuseboard_collector.store.surface.AnyStore`."""
+        if batch.sightings:
+            self._assembling.staging.check_room()
         parts = [
             Part(rows[0].TABLE, to_arrow(rows), [row.key() for row in rows])
-            for rows in assembled_at_once(batch).lists()
+            for rows in batch.lists()
         ]
         item = Append(parts)
         self._writer.submit(item)
@@ -126,6 +132,20 @@ class ClickHouseStore:
         cutoff = self._retention.cutoff()
         if cutoff is not None:
             self._command(_deletion(cutoff))
+
+    def settle(self) -> None:
+        """Assemble foreign spans that are stored already, without the grace time, and wait."""
+        self._settle(self._clock.monotonic(), _COMMAND_TIMEOUT)
+
+    def _settle(self, quiet_since: float, seconds: float) -> None:
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            step = self._assembling.step(quiet_since)
+            command = step.command()
+            self._writer.submit(command)
+            command.done.exception(seconds)
+            if not step.due:
+                break
 
     def _command(self, run: Callable[[Any], None]) -> None:
         command = Command(run)
@@ -162,6 +182,7 @@ class ClickHouseStore:
         return {
             "counters": self.stats.snapshot(),
             "queue_rows": self.queue_rows(),
+            "staged": self._assembling.describe(),
             "size_bytes": self.size_bytes() if is_here else None,
             "oldest_row": None if oldest is None else oldest.isoformat() + "Z",
         }
@@ -171,7 +192,12 @@ class ClickHouseStore:
         return self._writer.unavailable
 
     def close(self) -> None:
-        """Store what is queued and let go; later calls raise StoreError."""
+        """Store what is queued and let go; later calls raise StoreError.
+
+        Traces that had their grace time are assembled; the next server takes up the others.
+        """
+        with suppress(StoreError, TimeoutError):
+            self._settle(self._clock.monotonic() - GRACE_SECONDS, _CLOSING_SECONDS)
         self._writer.stop()
         self._closed = True
         atexit.unregister(self.close)
@@ -180,7 +206,11 @@ class ClickHouseStore:
     def _open_session(self) -> ClickHouseSession:
         client = self._opened()
         repeats = RepeatFilter(self._clock.monotonic)
-        return ClickHouseSession(client, self.store_id, repeats, self.stats, self._clock)
+        with translated(self.store_id):
+            self._assembling.reload(client)
+        return ClickHouseSession(
+            client, self.store_id, repeats, self.stats, self._clock, self._assembling
+        )
 
     def _reopen_session(self) -> ClickHouseSession:
         session = self._open_session()
@@ -215,7 +245,7 @@ class ClickHouseStore:
 
     def _maintenance(self) -> Command | None:
         cutoff = self._retention.cutoff() if self._retention.due() else None
-        return None if cutoff is None else Command(_deletion(cutoff))
+        return self._assembling.due() if cutoff is None else Command(_deletion(cutoff))
 
 
 def open_clickhouse(

@@ -160,6 +160,7 @@ PARTITION BY toYYYYMMDD(received_at)
 ORDER BY (toStartOfHour("start"), trace_id, span_id)
 SETTINGS non_replicated_deduplication_window = 1000;
 
+-- Kept until no relative is expected any more; queries do not read them.
 CREATE TABLE IF NOT EXISTS sightings (
     trace_id         String CODEC(ZSTD(1)),
     span_id          String CODEC(ZSTD(1)),
@@ -200,7 +201,8 @@ CREATE TABLE IF NOT EXISTS sightings (
 ) ENGINE = ReplacingMergeTree(version, is_deleted)
 PARTITION BY toYYYYMMDD(received_at)
 ORDER BY (toStartOfHour("start"), trace_id, span_id)
-SETTINGS non_replicated_deduplication_window = 1000;
+TTL toDateTime(received_at) + INTERVAL 1 DAY
+SETTINGS non_replicated_deduplication_window = 1000, ttl_only_drop_parts = 1;
 
 CREATE TABLE IF NOT EXISTS alert_events (
     time        DateTime64(6, 'UTC'),
