@@ -2,7 +2,7 @@
 -- calls, 3 of 6 regions each, 24 services of 3 processes, 6 calls a trace, 5 % faults with bad
 -- hours of single tools, every eighth call of some tools retried, durations spread as a lognormal
 -- distribution, 30 % of calls with arguments out of 40 that come again and again.
-CREATE OR REPLACE TEMP TABLE incoming AS
+CREATE OR REPLACE TEMP TABLE made_calls AS
 WITH numbers AS (
     SELECT i,
            hash(i * 16 + 1) / 18446744073709551616.0 AS u1,

@@ -1,6 +1,6 @@
--- The attempts of calls in `incoming` that failed or needed several: all but the last failed, the
--- last as the call ended. $write_sql inserts them as the store does.
-CREATE OR REPLACE TEMP TABLE incoming_attempts AS
+-- The attempts of made calls that failed or needed several: all but the last failed, the last as
+-- the call ended.
+CREATE OR REPLACE TEMP TABLE made_attempts AS
 SELECT trace_id, span_id AS call_span_id,
        printf('%016x', hash(span_id, number)) AS span_id,
        number::BIGINT AS number,
@@ -16,5 +16,5 @@ SELECT trace_id, span_id AS call_span_id,
        CASE WHEN number < attempts OR outcome NOT IN ('ok', 'partial')
             THEN coalesce(error_type, 'httpx.ReadTimeout') END AS error_type,
        http_status, NULL::DOUBLE AS cost, weight, received_at
-FROM incoming, unnest(range(1, attempts + 1)) AS numbers(number)
+FROM made_calls, unnest(range(1, attempts + 1)) AS numbers(number)
 WHERE attempts >= 2 OR (attempts = 1 AND outcome IN ('error', 'rejected', 'degraded'));

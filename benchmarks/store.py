@@ -1,0 +1,202 @@
+"""How long the dashboard's queries take on a store of millions of calls, while rows come in.
+
+Builds a store with 30 days of calls (10 million by default), has it rolled up, and asks every page
+query as the dashboard does in its views of 15 minutes, 24 hours, 7 and 30 days, while 5,000 calls
+a second are stored. Then every answer is held against the same counted from the raw rows alone.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from itertools import count
+from pathlib import Path
+
+import measuring
+import pyarrow as pa
+from storing.build import build, roll_up
+
+from fuseboard_collector.store import Batch, Store, ToolCall, named_queries, open_store
+from fuseboard_collector.store.rollups.choice import EXACT_WINDOW
+from fuseboard_dashboard.filters import PRESETS, Window, rfc3339
+from fuseboard_dashboard.view import QUERY_PARAMETERS
+
+BAR_MS = 100.0
+ROWS_PER_SECOND = 5_000
+BATCH = 500
+VIEWS = ("15m", "24h", "7d", "30d")
+BUCKETS = {"page_trend": 60, "page_series": 60}
+"""In how many buckets the dashboard asks for the window at most; 120 elsewhere."""
+KINDS = {"all": 100, "faults": 100, "retried": 100, "slow": 25}
+STEP = 2 ** (1 / 8)
+"""The widest that a quantile out of a histogram may be off."""
+
+
+def main() -> int:
+    parser = measuring.arguments(__doc__.splitlines()[0])
+    parser.add_argument("--calls", type=int, default=10_000_000, help="how many to build")
+    parser.add_argument("--data", type=Path, help="keep the store here, or use the one there is")
+    parser.add_argument("--rounds", type=int, default=20, help="how often each query is asked")
+    parser.add_argument("--no-check", action="store_true", help="leave out the count of raw rows")
+    args = parser.parse_args()
+    folder = args.data or Path(tempfile.mkdtemp(prefix="fuseboard-bench-"))
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "fuseboard.duckdb"
+    try:
+        if not path.exists():
+            build(path, args.calls)
+        roll_up(path)
+        return measure(path, 3 if args.quick else args.rounds, args)
+    finally:
+        if args.data is None:
+            shutil.rmtree(folder)
+
+
+def measure(path: Path, rounds: int, args: object) -> int:
+    """Print what the queries take and return the exit code."""
+    store = open_store(path, retention_days=None, memory_limit="2GB")
+    asked = list(questions(store))
+    times: dict[str, list[float]] = {label: [] for label, _, _ in asked}
+    acks: list[float] = []
+    try:
+        with ingesting(store, acks):
+            for turn in range(rounds + 1):
+                print(f"\rround {turn} of {rounds} ", end="", file=sys.stderr, flush=True)
+                for label, name, given in asked:
+                    began = time.perf_counter()
+                    store.query(name, given)
+                    if turn:  # the first warms up
+                        times[label].append((time.perf_counter() - began) * 1000)
+        different = [] if args.no_check else list(differences(store, asked))  # type: ignore[attr-defined]
+    finally:
+        store.close()
+    rows = {label: figures(taken) for label, taken in times.items()}
+    rows["(acknowledged write)"] = figures(acks)
+    measuring.report("ms a query while calls are stored", rows, args)  # type: ignore[arg-type]
+    slow = [
+        f"{label}: p95 {figures(taken)['p95']:.0f} ms > {BAR_MS:.0f} ms"
+        for label, taken in times.items()
+        if figures(taken)["p95"] > BAR_MS
+    ]
+    stored = len(acks) * BATCH / max(sum(acks) / 1000, 1e-9)
+    print(f"{len(acks) * BATCH:,} calls stored meanwhile; {stored:,.0f} a second while waiting")
+    return measuring.verdict([*slow, *different])
+
+
+def questions(store: Store) -> Iterator[tuple[str, str, dict[str, object]]]:
+    """Yield a label, a query and its parameters, for every page query in every view."""
+    newest = store.query("page_store")["last_end"][0].as_py().replace(tzinfo=UTC)
+    for view in VIEWS:
+        window = Window(newest - PRESETS[view][1], newest)
+        for name in QUERY_PARAMETERS:
+            for kind in KINDS if name == "page_calls" else ("",):
+                given = parameters(name, window, kind)
+                yield f"{name.removeprefix('page_')} {kind} {view}".replace("  ", " "), name, given
+
+
+def parameters(name: str, window: Window, kind: str) -> dict[str, object]:
+    """Return the parameters of a query in a view without filters."""
+    values: dict[str, object] = {
+        "since": rfc3339(window.since),
+        "until": rfc3339(window.until),
+        "bucket_us": window.bucket_seconds(BUCKETS.get(name, 120)) * 1_000_000,
+        "kind": kind,
+        "row_limit": KINDS.get(kind),
+    }
+    return {key: values.get(key) for key in QUERY_PARAMETERS[name]}
+
+
+@contextmanager
+def ingesting(store: Store, acks: list[float]) -> Iterator[None]:
+    """Store calls at a steady rate meanwhile; note how long each batch waited, in ms."""
+    stop = threading.Event()
+
+    def run() -> None:
+        began = time.monotonic()
+        for number in count():
+            pause = began + number * BATCH / ROWS_PER_SECOND - time.monotonic()
+            if stop.wait(max(pause, 0)):
+                return
+            now = datetime.now(UTC)
+            batch = Batch(calls=[fresh(now, item) for item in range(BATCH)])
+            sent = time.perf_counter()
+            store.append(batch).result(60)
+            acks.append((time.perf_counter() - sent) * 1000)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+
+
+def fresh(now: datetime, number: int) -> ToolCall:
+    """Return a call that ends now."""
+    return ToolCall(
+        f"tool_{number * number % 200:03d}",
+        end=now - timedelta(microseconds=number),
+        duration_seconds=0.05 + number % 37 / 50,
+        region="us-east-1",
+        service=f"service-{number % 24:02d}",
+        instance=f"service-{number % 24:02d}-0",
+        args_hash=f"v1:{number % 40:016x}",
+    )
+
+
+def differences(store: Store, asked: list[tuple[str, str, dict[str, object]]]) -> Iterator[str]:
+    """Yield which answers differ from those counted from the raw rows alone."""
+    for label, name, given in asked:
+        print(f"\rcounting raw rows for {label:40}", end="", file=sys.stderr, flush=True)
+        query = named_queries.load(name)
+        with store._open_database().cursor() as cursor:
+            bound = query.bind(given)
+            plain = cursor.sql(query.statements[0].sql, params=bound).to_arrow_table()
+        is_long = PRESETS[label.rsplit(" ", 1)[1]][1] > EXACT_WINDOW
+        if why := unlike(store.query(name, given), plain, STEP if is_long else 1 + 1e-9):
+            yield f"{label} differs from the raw rows: {why}"
+
+
+def unlike(one: pa.Table, other: pa.Table, quantile: float) -> str:
+    """Return in what two answers differ; empty if in nothing that matters."""
+    if one.schema != other.schema:
+        return f"columns {one.schema} against {other.schema}"
+    keys = [
+        name for name in one.schema.names if not pa.types.is_floating(one.schema.field(name).type)
+    ]
+    rows, others = (sorted(table.to_pylist(), key=lambda row: str([row[key] for key in keys]))
+                    for table in (one, other))  # fmt: skip
+    if len(rows) != len(others):
+        return f"{len(rows)} rows against {len(others)}"
+    for row, also in zip(rows, others, strict=True):
+        for name, value in row.items():
+            wide = quantile if name.removeprefix("attempt_") in ("p50", "p95", "p99") else 1 + 1e-9
+            if not alike(value, also[name], wide):
+                return f"{name} {value!r} against {also[name]!r} in {dict(list(also.items())[:3])}"
+    return ""
+
+
+def alike(value: object, other: object, factor: float) -> bool:
+    if not isinstance(value, float) or not isinstance(other, float):
+        return value == other
+    return value == other or (value > 0 and other / factor <= value <= other * factor)
+
+
+def figures(taken: list[float]) -> Mapping[str, float]:
+    """Return median, 95th percentile and maximum."""
+    return {
+        "p50": measuring.percentile(taken, 0.5),
+        "p95": measuring.percentile(taken, 0.95),
+        "max": max(taken),
+    }
+
+
+if __name__ == "__main__":
+    sys.exit(main())
