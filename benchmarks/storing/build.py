@@ -1,4 +1,4 @@
-"""Builds a store of many calls: made by SQL, inserted as the store does, rolled up by its keeper."""
+"""Builds a store of many calls: made by SQL, inserted as the store does, and rolled up."""
 
 from __future__ import annotations
 

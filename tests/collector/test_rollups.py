@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
 from fuseboard import conventions as c
-from fuseboard_collector.store import Attempt, Batch, Store, ToolCall
+from fuseboard_collector.store import (
+    Attempt,
+    Batch,
+    Heartbeat,
+    Store,
+    ToolCall,
+    named_queries,
+    open_store,
+)
 from fuseboard_collector.store.rows import micros
 
 NOW = datetime(2026, 3, 10, 9, 41, 23, tzinfo=UTC)
@@ -219,7 +228,7 @@ def test_answers_equal_the_rows_before_and_after_the_keeper_and_in_between(
     store.append(Batch(calls=calls, attempts=attempts_of(calls))).result(60)
     for window in WINDOWS:
         check(store, calls, *window)
-    assert store.roll_up() > 0
+    store.roll_up()
     assert store.hours_to_roll_up() <= 2, "an hour that is over is not rolled up"
     for window in WINDOWS:
         check(store, calls, *window)
@@ -231,3 +240,169 @@ def test_answers_equal_the_rows_before_and_after_the_keeper_and_in_between(
     store.roll_up()
     for window in WINDOWS:
         check(store, calls + late, *window)
+
+
+@pytest.fixture(scope="module")
+def rolled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Store, list[ToolCall]]]:
+    """Return a store whose hours are rolled up but for some, and its calls."""
+    path = tmp_path_factory.mktemp("rolled") / "fuseboard.duckdb"
+    store = open_store(path, retention_days=None, clock=FixedClock())
+    calls = some_calls(7, 800, days=3)
+    store.append(Batch(calls=calls, attempts=attempts_of(calls))).result(60)
+    store.roll_up()
+    late = some_calls(8, 5, days=3)
+    store.append(Batch(calls=late)).result(60)
+    yield store, calls + late
+    store.close()
+
+
+PAGES = [
+    name
+    for name in named_queries.names()
+    if name.startswith("page_") and name != "page_breaker_timeline"  # begins with its window
+]
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_the_switch_at_24_hours_changes_neither_columns_nor_counts(
+    rolled: tuple[Store, list[ToolCall]], name: str
+) -> None:
+    """No call ended in the microsecond between the two windows."""
+    store, _ = rolled
+    since, until = NOW - timedelta(hours=24), NOW
+    short = store.query(name, parameters(name, since, until))
+    long = store.query(name, parameters(name, since - timedelta(microseconds=1), until))
+    assert short.schema == long.schema
+    assert short.num_rows == long.num_rows
+    assert _counts(short) == _counts(long)
+
+
+def _counts(table: Any) -> list[tuple[object, ...]]:
+    """Return the rows in order, without quantiles."""
+    rows = [
+        tuple(
+            pytest.approx(value) if isinstance(value, float) else value
+            for column, value in row.items()
+            if column.removeprefix("attempt_") not in ("p50", "p95", "p99")
+            and column not in ("mean", "mean_backoff", "mean_attempt")
+        )
+        for row in table.to_pylist()
+    ]
+    return sorted(rows, key=lambda row: str([item for item in row if isinstance(item, str)]))
+
+
+@pytest.mark.parametrize("minutes", [1, 15, 20, 60, 90, 120, 360, 1440])
+@pytest.mark.parametrize("days", [1, 3])
+def test_buckets_of_any_width_hold_what_ended_in_them(
+    rolled: tuple[Store, list[ToolCall]], minutes: int, days: int
+) -> None:
+    store, calls = rolled
+    width = minutes * 60_000_000
+    ask = asker(store, NOW - timedelta(days=days), NOW, bucket_us=width)
+    mine = within(calls, NOW - timedelta(days=days), NOW)
+    expected: Counter[int] = Counter()
+    for call in mine:
+        expected[(micros(call.end or 0) - 1) // width * width] += call.weight  # type: ignore[assignment]
+    for name in ("page_series", "page_latency_series"):
+        assert {micros(row["bucket"]): row["calls"] for row in ask(name)} == expected
+    for name in ("page_trend", "page_outcomes", "page_latency_heatmap"):
+        found: Counter[int] = Counter()
+        for row in ask(name):
+            found[micros(row["bucket"])] += row["calls"]
+        assert found == expected
+
+
+def test_steps_of_the_heat_map_are_the_same_from_rows_and_from_rollups(
+    rolled: tuple[Store, list[ToolCall]],
+) -> None:
+    store, calls = rolled
+    expected: Counter[int] = Counter()
+    for call in within(calls, NOW - timedelta(days=3), NOW):
+        step = math.floor(2 * math.log2(max(call.duration_seconds * 1000, 0.001)))
+        expected[max(0, step)] += call.weight  # type: ignore[assignment]
+    found: Counter[int] = Counter()
+    for row in asker(store, NOW - timedelta(days=3), NOW)("page_latency_heatmap"):
+        found[row["step"]] += row["calls"]
+    assert found == expected
+
+
+@pytest.mark.parametrize(
+    "narrowed",
+    [{"tools": ["alpha", "gamma"]}, {"regions": ["unknown"]}, {"classes": ["L3_transient"]},
+     {"tools": ["beta"], "regions": ["eu-west"], "classes": ["unclassified", "L1_input"]}],
+)  # fmt: skip
+def test_filters_narrow_rollups_as_they_narrow_rows(
+    rolled: tuple[Store, list[ToolCall]], narrowed: dict[str, list[str]]
+) -> None:
+    store, calls = rolled
+    mine = [
+        call
+        for call in within(calls, NOW - timedelta(days=3), NOW)
+        if call.tool in narrowed.get("tools", TOOLS)
+        and (call.region or "unknown") in narrowed.get("regions", ["us-east", "eu-west", "unknown"])
+    ]
+    classes = narrowed.get("classes", list(c.ErrorClass))
+    faults = sum(call.weight for call in mine
+                 if is_fault(call) and (call.error_class or "unclassified") in classes)  # fmt: skip
+    ask = asker(store, NOW - timedelta(days=3), NOW, **narrowed)
+    (row,) = ask("page_totals")
+    assert (row["calls"], row["faults"]) == (sum(call.weight for call in mine), faults)
+    assert sum(row["faults"] for row in ask("page_error_kinds")) == faults
+    shown = [call for call in mine if "classes" not in narrowed or call.error_class in classes]
+    assert sum(row["calls"] for row in ask("page_latency")) == sum(call.weight for call in shown)
+
+
+def test_quantiles_out_of_histograms_are_close_to_exact_ones(
+    make_store: Callable[..., Store],
+) -> None:
+    """Golden: 20,000 durations of one tool over three days; exact ones by sorting."""
+    store = make_store("golden.duckdb", retention_days=None, clock=FixedClock())
+    rng = random.Random(5)
+    lengths = [rng.lognormvariate(-1, 1) for _ in range(20_000)]
+    calls = [
+        ToolCall("alpha", end=micros(NOW) - rng.randrange(3 * 86_400_000_000), duration_seconds=it)
+        for it in lengths
+    ]
+    store.append(Batch(calls=calls)).result(60)
+    store.roll_up()
+    (row,) = asker(store, NOW - timedelta(days=30), NOW)("page_totals")
+    ordered = sorted(lengths)
+    for name, share in (("p50", 0.5), ("p95", 0.95), ("p99", 0.99)):
+        exact = ordered[math.ceil(share * len(ordered)) - 1]
+        assert row[name] == pytest.approx(exact, rel=0.02)
+
+
+def test_durations_without_end_and_below_any_step_are_counted(
+    make_store: Callable[..., Store],
+) -> None:
+    store = make_store("odd.duckdb", retention_days=None, clock=FixedClock())
+    odd = [0.0, 1e-9, 1e300, math.inf]
+    end = micros(NOW - timedelta(days=2))
+    calls = [ToolCall("alpha", end=end, start=end - 1, duration_seconds=0.1) for _ in odd]
+    for call, length in zip(calls, odd, strict=True):
+        call.duration_seconds = length
+    store.append(Batch(calls=calls)).result(60)
+    store.roll_up()
+    ask = asker(store, NOW - timedelta(days=30), NOW)
+    assert ask("page_totals")[0]["calls"] == 4
+    assert sum(row["calls"] for row in ask("page_latency_heatmap")) == 4
+    assert ask("page_latency")[0]["slowest"] == math.inf
+
+
+def test_breakers_are_known_from_rolled_up_calls_and_heartbeats(
+    make_store: Callable[..., Store],
+) -> None:
+    store = make_store("breakers.duckdb", retention_days=None, clock=FixedClock())
+    then = NOW - timedelta(days=4)
+    call = ToolCall("alpha", end=micros(then), breaker_state="closed", instance="one")
+    beats = [Heartbeat(micros(then + timedelta(hours=n)), "one") for n in (0, 90)]
+    listed = '[{"breaker": "alpha", "tool": "alpha", "state": "open"}]'
+    beats.append(Heartbeat(micros(NOW - timedelta(seconds=9)), "one", breakers=listed))
+    store.append(Batch(calls=[call], heartbeats=beats)).result(60)
+    answers = []
+    for _ in range(2):
+        ask = asker(store, NOW - timedelta(days=7), NOW)
+        answers.append((ask("page_breaker_states"), ask("page_breaker_timeline")))
+        store.roll_up()
+    assert answers[0] == answers[1]
+    assert answers[0][0][0]["state"] == "open"

@@ -20,8 +20,9 @@ DUCKDB: Final = Dialect(
         # Seconds on a scale of so many steps per octave, from 0 at 1 ms; a time that is no number
         # or without end counts as very long.
         "step": "floor({1} * log2(greatest(least({0}, 1e9) * 1000, 0.001)))",
-        # A time and a number of seconds after it, to the microsecond.
-        "later": "{0} + to_microseconds(({1} * 1000000)::BIGINT)",
+        # A time and a number of seconds after it, to the microsecond; numbers come from outside,
+        # and one beyond the calendar must not fail a whole request.
+        "later": "{0} + to_microseconds((least(greatest({1}, 0), 1e9) * 1000000)::BIGINT)",
         # Whether a number is neither infinite nor no number.
         "finite": "isfinite({0})",
         # The value of the newest row, also when it is null.

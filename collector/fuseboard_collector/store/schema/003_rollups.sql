@@ -123,7 +123,9 @@ ALTER TABLE attempts ADD COLUMN environment VARCHAR;
 ALTER TABLE attempts ADD COLUMN agent       VARCHAR;
 ALTER TABLE attempts ADD COLUMN weight      DOUBLE;
 UPDATE attempts
-SET "end" = "start" + to_microseconds((duration_seconds * 1000000)::BIGINT), weight = 1;
+SET "end" = "start"
+        + to_microseconds((least(greatest(duration_seconds, 0), 1e9) * 1000000)::BIGINT),
+    weight = 1;
 UPDATE attempts
 SET service = call.service, environment = call.environment, agent = call.agent,
     weight = call.weight

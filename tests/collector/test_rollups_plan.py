@@ -1,0 +1,95 @@
+"""Every instant of a window is taken from exactly one place, and from nothing dirty."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fuseboard_collector.store.rollups.plan import HOUR, SIX_HOURS, Lengths, Stock, plan
+
+DAY = datetime(2026, 3, 1)
+BOTH = Lengths(hours=True, sixes=True)
+
+
+def pieces(planned: dict[str, Any], since: datetime, until: datetime) -> list[Any]:
+    """Return where each stretch of the window comes from: (from, to, source)."""
+    found = [(six, six + SIX_HOURS, "six") for six in planned["sixes"]]
+    found += [(hour, hour + HOUR, "hour") for hour in planned["hours"]]
+    found += [(hour, hour + HOUR, "raw") for hour in planned["dirty_hours"]]
+    found += [(since, planned["head_until"], "raw"), (planned["tail_since"], until, "raw")]
+    return sorted((first, end, source) for first, end, source in found if first < end)
+
+
+def stock(dirty_hours: list[datetime], first: datetime, last: datetime) -> Stock:
+    sixes = {hour - (hour - DAY) % SIX_HOURS for hour in dirty_hours}
+    return Stock(first, last, set(dirty_hours), sixes)
+
+
+minutes = st.integers(0, 4 * 24 * 60).map(lambda number: DAY + timedelta(minutes=number))
+hours = st.integers(0, 4 * 24 - 1).map(lambda number: DAY + number * HOUR)
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    window=st.tuples(minutes, minutes).map(sorted).filter(lambda both: both[0] < both[1]),
+    dirty=st.lists(hours, max_size=12, unique=True),
+    rolled=st.tuples(hours, hours).map(sorted),
+    lengths=st.sampled_from([BOTH, Lengths(hours=True, sixes=False),
+                             Lengths(hours=False, sixes=True)]),
+)  # fmt: skip
+def test_a_window_is_covered_once_and_dirty_hours_only_by_raw_rows(
+    window: list[datetime], dirty: list[datetime], rolled: list[datetime], lengths: Lengths
+) -> None:
+    since, until = window
+    planned = plan(since, until, stock(dirty, *rolled), lengths)
+    found = pieces(planned, since, until)
+    assert (found[0][0], found[-1][1]) == (since, until)
+    assert all(one[1] == other[0] for one, other in pairwise(found))
+    for first, end, source in found:
+        if source != "raw":
+            assert not any(first <= hour < end for hour in dirty)
+    used = {source for _, _, source in found}
+    assert lengths.hours or "hour" not in used
+    assert lengths.sixes or "six" not in used
+
+
+def test_the_coarsest_rollup_that_lies_whole_in_the_window_is_taken() -> None:
+    everything = stock([], DAY - timedelta(days=9), DAY + timedelta(days=9))
+    since, until = DAY + timedelta(hours=4, minutes=30), DAY + timedelta(hours=26, minutes=15)
+    assert pieces(plan(since, until, everything, BOTH), since, until) == [
+        (since, DAY + 5 * HOUR, "raw"),
+        (DAY + 5 * HOUR, DAY + 6 * HOUR, "hour"),
+        *((DAY + n * HOUR, DAY + (n + 6) * HOUR, "six") for n in (6, 12, 18)),
+        (DAY + 24 * HOUR, DAY + 25 * HOUR, "hour"),
+        (DAY + 25 * HOUR, DAY + 26 * HOUR, "hour"),
+        (DAY + 26 * HOUR, until, "raw"),
+    ]
+
+
+def test_dirty_hours_at_the_ends_make_no_range_of_their_own() -> None:
+    dirty = [DAY, DAY + HOUR, DAY + 8 * HOUR, DAY + 23 * HOUR]
+    everything = stock(dirty, DAY, DAY + 30 * HOUR)
+    planned = plan(DAY, DAY + 24 * HOUR, everything, BOTH)
+    assert planned["head_until"] == DAY + 2 * HOUR
+    assert planned["tail_since"] == DAY + 23 * HOUR
+    assert planned["dirty_hours"] == [DAY + 8 * HOUR]
+    assert (planned["dirty_since"], planned["dirty_until"]) == (DAY + 8 * HOUR, DAY + 9 * HOUR)
+
+
+@pytest.mark.parametrize("first", [None, DAY + timedelta(days=50)])
+def test_without_rollups_all_is_raw(first: datetime | None) -> None:
+    planned = plan(DAY, DAY + 48 * HOUR, Stock(first, first, set(), set()), BOTH)
+    assert not planned["sixes"]
+    assert not planned["hours"]
+    assert not planned["dirty_hours"]
+    assert planned["head_until"] == planned["tail_since"] == DAY + 48 * HOUR
+
+
+def test_a_window_of_ages_lists_no_more_hours_than_there_are_rollups() -> None:
+    ages = plan(datetime(1, 1, 1), datetime(9000, 1, 1), stock([], DAY, DAY + 9 * HOUR), BOTH)
+    assert len(ages["hours"]) + 6 * len(ages["sixes"]) == 10
