@@ -31,7 +31,7 @@ class Stage:
         traces = Traces(groups=[(source, [span]) for source, span in portion])
         batch = normalise_traces(traces, RECEIVED)
         touched = set()
-        for rows in batch.lists():
+        for rows in (*batch.lists(), batch.all_calls()):
             for row in rows:
                 trace = self._known[row.trace_id]  # type: ignore[union-attr]
                 _list_of(trace, row).append(row)

@@ -158,7 +158,7 @@ def check_all(traces: Traces, sent: int) -> None:
     stage = Stage()
     stage.take((source, span) for source, spans in traces.groups for span in spans)
     assembled = stage.result()
-    for row in (*(row for rows in batch.lists() for row in rows), *assembled):
+    for row in (*(row for rows in batch.lists() for row in rows), *batch.all_calls(), *assembled):
         check_row(row)  # type: ignore[arg-type]
     by_type: dict[type, list[Any]] = {}
     for row in (*assembled, *batch.sightings, *batch.spans):

@@ -5,7 +5,13 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 
 from fuseboard_collector.store import Attempt, Batch, Heartbeat, Span, Store, ToolCall
-from fuseboard_collector.store.rows import ARROW_SCHEMAS, ROW_TYPES, micros, to_arrow
+from fuseboard_collector.store.rows import (
+    ARROW_SCHEMAS,
+    ROW_TYPES,
+    cells_to_arrow,
+    micros,
+    to_arrow,
+)
 
 NOON = datetime(2026, 11, 30, 12, 0, tzinfo=UTC)
 
@@ -68,3 +74,15 @@ def test_a_batch_counts_its_rows() -> None:
         "tool_calls", "attempts", "heartbeats", "spans",
     ]  # fmt: skip
     assert len(Batch()) == 0
+
+
+def test_calls_as_cells_are_the_same_calls(store: Store) -> None:
+    given = ToolCall("a", end=NOON, region="eu", attempts=2, attributes='{"x": 1}')
+    cells = [getattr(given, name) for name in ARROW_SCHEMAS["tool_calls"].names]
+    batch = Batch(call_cells=[cells])
+    assert len(batch) == 1
+    assert batch.all_calls() == [given]
+    assert cells_to_arrow("tool_calls", [cells]).equals(to_arrow([given]))
+    store.append(batch).result(10)
+    store.append(Batch(calls=[given])).result(10)
+    assert store.query("export_calls", {"since": None, "until": None}).num_rows == 1

@@ -26,10 +26,10 @@ def normalise_traces(traces: Traces, received: int, *, keep_arguments: bool = Fa
     """
     batch = Batch()
     for source, spans in traces.groups:
-        origin = origin_of(source)
+        origin, like = origin_of(source), own.blank(source)
         for span in spans:
             if own.is_call(span):
-                batch.calls.append(own.call(span, source, received))
+                batch.call_cells.append(own.call_cells(span, source, like, received))
             elif own.is_attempt(span) and span.parent_span_id is not None:
                 batch.attempts.append(own.attempt(span, source, received))
             else:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from fuseboard import conventions as c
@@ -15,7 +15,7 @@ from fuseboard_collector.normalise.incoming import (
 )
 from fuseboard_collector.normalise.times import period
 from fuseboard_collector.normalise.values import count, document_of, flag, number, seconds, text
-from fuseboard_collector.store.rows import Attempt, ToolCall
+from fuseboard_collector.store.rows import ARROW_SCHEMAS, Attempt, ToolCall
 
 _Read = Callable[[Value], Any]
 
@@ -58,6 +58,13 @@ CALL_COLUMNS: dict[str, tuple[str, _Read]] = {
     c.CLOUD_REGION: ("region", text),
     c.ATTEMPTS: ("attempts", count),
 }
+_FIELDS = ARROW_SCHEMAS[ToolCall.TABLE].names
+_place = _FIELDS.index
+_CELLS = {name: (_place(column), read) for name, (column, read) in CALL_COLUMNS.items()}
+_TOOL, _OUTCOME, _REGION, _ATTEMPTS = map(_place, ("tool", "outcome", "region", "attempts"))
+_START, _END, _DURATION = map(_place, ("start", "end", "duration_seconds"))
+_TRACE_ID, _SPAN_ID, _PARENT_SPAN_ID = map(_place, ("trace_id", "span_id", "parent_span_id"))
+_RECEIVED_AT, _ATTRIBUTES = map(_place, ("received_at", "attributes"))
 _IMPLIED = frozenset(
     {
         c.GEN_AI_OPERATION_NAME, c.CALL_SPAN_NAME, c.CALL_START_UNIX_NANO,
@@ -86,42 +93,53 @@ def is_duplicate(span: IncomingSpan) -> bool:
     return span.attributes.get(c.DUPLICATE) is True
 
 
-def call(span: IncomingSpan, source: Source, received: int) -> ToolCall:
-    """Return the row of a call's span.
+def blank(source: Source) -> list[Any]:
+    """Return the cells that all calls of a sender have alike; the others are empty.
+
+    Args:
+        source: Who sends them.
+    """
+    cells: list[Any] = [None] * len(_FIELDS)
+    cells[_place("environment")] = source.text(c.DEPLOYMENT_ENVIRONMENT)
+    cells[_place("service")] = source.text(c.SERVICE_NAME)
+    cells[_place("instance")] = source.text(c.SERVICE_INSTANCE_ID)
+    cells[_place("framework")] = source.scope or c.SCOPE_NAME
+    cells[_place("instrumentation")] = c.SCOPE_NAME
+    cells[_place("weight")] = 1.0
+    return cells
+
+
+def call_cells(span: IncomingSpan, source: Source, like: Sequence[Any], received: int) -> list[Any]:
+    """Return a call's span as the cells of its row, in the order of ``ToolCall``'s fields.
 
     Args:
         span: A span for which :func:`is_call` holds.
         source: Who sent it.
+        like: What :func:`blank` returned for the source.
         received: When, microseconds since the epoch.
     """
     when = period(span.start_ns, span.end_ns, received)
-    columns: dict[str, Any] = {}
+    cells = list(like)
     others: list[str] = []
     for name, value in span.attributes.items():
-        if (column := CALL_COLUMNS.get(name)) is not None:
-            columns[column[0]] = column[1](value)
+        if (column := _CELLS.get(name)) is not None:
+            cells[column[0]] = column[1](value)
         elif name not in _IMPLIED:
             others.append(name)
-    columns["outcome"] = columns.get("outcome") or "error"
-    columns["tool"] = columns.get("tool") or c.OTHER_LABEL
-    columns["region"] = columns.get("region") or source.text(c.CLOUD_REGION)
-    columns["attempts"] = columns.get("attempts") or 0
-    return ToolCall(
-        start=when.start,
-        end=when.end,
-        duration_seconds=when.duration_seconds,
-        trace_id=span.trace_id,
-        span_id=span.span_id,
-        received_at=received,
-        environment=source.text(c.DEPLOYMENT_ENVIRONMENT),
-        service=source.text(c.SERVICE_NAME),
-        instance=source.text(c.SERVICE_INSTANCE_ID),
-        framework=source.scope or c.SCOPE_NAME,
-        instrumentation=c.SCOPE_NAME,
-        parent_span_id=span.parent_span_id,
-        attributes=document_of(span.attributes, others, when.marks),
-        **columns,
-    )
+    cells[_TOOL] = cells[_TOOL] or c.OTHER_LABEL
+    cells[_OUTCOME] = cells[_OUTCOME] or "error"
+    cells[_REGION] = cells[_REGION] or source.text(c.CLOUD_REGION)
+    cells[_ATTEMPTS] = cells[_ATTEMPTS] or 0
+    cells[_START], cells[_END], cells[_DURATION] = when.start, when.end, when.duration_seconds
+    cells[_TRACE_ID], cells[_SPAN_ID] = span.trace_id, span.span_id
+    cells[_PARENT_SPAN_ID], cells[_RECEIVED_AT] = span.parent_span_id, received
+    cells[_ATTRIBUTES] = document_of(span.attributes, others, when.marks)
+    return cells
+
+
+def call(span: IncomingSpan, source: Source, received: int) -> ToolCall:
+    """Return the row of a call's span; see :func:`call_cells`."""
+    return ToolCall(*call_cells(span, source, blank(source), received))
 
 
 def attempt(span: IncomingSpan, source: Source, received: int) -> Attempt:

@@ -26,16 +26,17 @@ def assembled_at_once(batch: Batch) -> Batch:
     if not batch.sightings:
         return batch
     traces = _by_trace(batch.sightings)
-    own_calls, own_attempts = _by_trace(batch.calls), _by_trace(batch.attempts)
+    calls = batch.all_calls()
+    own_calls, own_attempts = _by_trace(calls), _by_trace(batch.attempts)
     context = _by_trace(batch.spans)
-    calls, attempts, spans = list(batch.calls), list(batch.attempts), list(batch.spans)
+    attempts, spans = list(batch.attempts), list(batch.spans)
     for trace_id, sightings in traces.items():
         relatives = relatives_of(own_calls[trace_id], own_attempts[trace_id], context[trace_id])
         found = assembly.assemble(assembly.Trace(trace_id, sightings, relatives))
         calls += found.calls
         attempts += found.attempts
         spans += found.spans
-    return replace(batch, calls=calls, attempts=attempts, spans=spans, sightings=[])
+    return replace(batch, calls=calls, attempts=attempts, spans=spans, sightings=[], call_cells=[])
 
 
 def _by_trace(rows: Iterable[_Row]) -> dict[str, list[_Row]]:

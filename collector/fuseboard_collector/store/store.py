@@ -33,7 +33,7 @@ from fuseboard_collector.store.named_queries import NamedQuery, load
 from fuseboard_collector.store.repeats import WINDOW_SECONDS, RepeatFilter
 from fuseboard_collector.store.retention import Keep, Plan, Retention
 from fuseboard_collector.store.rollups.keeper import Keeper, waiting_hours
-from fuseboard_collector.store.rows import ROW_TYPES, Batch, natural_key, to_arrow
+from fuseboard_collector.store.rows import ROW_TYPES, Batch, natural_key
 from fuseboard_collector.store.space import (
     FREE_SPACE_FLOOR,
     FreeSpace,
@@ -43,7 +43,7 @@ from fuseboard_collector.store.space import (
 )
 from fuseboard_collector.store.staging import GRACE_SECONDS, Staging
 from fuseboard_collector.store.upkeep import Upkeep, deletion
-from fuseboard_collector.store.writer import Append, Command, Connection, Part, Session, Writer
+from fuseboard_collector.store.writer import Append, Command, Connection, Session, Writer, parts_of
 
 logger = logging.getLogger(__name__)
 
@@ -157,11 +157,7 @@ class Store:
         self._check_writable()
         if batch.sightings:
             self._assembling.staging.check_room()
-        parts = [
-            Part(rows[0].TABLE, to_arrow(rows), [row.key() for row in rows])
-            for rows in batch.lists()
-        ]
-        item = Append(parts)
+        item = Append(parts_of(batch))
         self._writer.submit(item)
         return item.done
 

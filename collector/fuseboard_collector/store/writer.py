@@ -19,6 +19,13 @@ from fuseboard_collector.stats import Stats
 from fuseboard_collector.store.inserting import insert_rows
 from fuseboard_collector.store.lateness import count_late
 from fuseboard_collector.store.repeats import RepeatFilter
+from fuseboard_collector.store.rows import (
+    ARROW_SCHEMAS,
+    Batch,
+    ToolCall,
+    cells_to_arrow,
+    to_arrow,
+)
 
 if TYPE_CHECKING:
     from fuseboard_collector.store.assembling import Assembling
@@ -43,6 +50,21 @@ class Part:
     table: str
     rows: pa.Table
     keys: Sequence[bytes]
+
+
+_TRACE_ID = ARROW_SCHEMAS[ToolCall.TABLE].names.index("trace_id")
+_SPAN_ID = ARROW_SCHEMAS[ToolCall.TABLE].names.index("span_id")
+
+
+def parts_of(batch: Batch) -> list[Part]:
+    """Return the rows of a batch by table, ready to insert."""
+    parts = [
+        Part(rows[0].TABLE, to_arrow(rows), [row.key() for row in rows]) for rows in batch.lists()
+    ]
+    if cells := batch.call_cells:
+        keys = [bytes.fromhex(row[_TRACE_ID] + row[_SPAN_ID]) for row in cells]
+        parts.append(Part(ToolCall.TABLE, cells_to_arrow(ToolCall.TABLE, cells), keys))
+    return parts
 
 
 def _promise() -> Future[None]:

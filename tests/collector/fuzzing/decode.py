@@ -17,7 +17,7 @@ with atheris.instrument_imports(include=["fuseboard_collector"]):
     from fuseboard_collector.receiver import otlp_json, otlp_protobuf
     from fuseboard_collector.receiver.errors import RefusedError
     from fuseboard_collector.receiver.unpacking import Packing, unpack
-    from fuseboard_collector.store.rows import to_arrow
+    from fuseboard_collector.store.rows import cells_to_arrow, to_arrow
 
 RECEIVED = 1_796_000_000_000_000
 UNPACKED = 4 * 1024 * 1024
@@ -38,6 +38,8 @@ def take(codec: object, choice: int, body: bytes) -> None:
         to_arrow(rows)
         for row in rows:
             row.key()
+    if batch.call_cells:
+        cells_to_arrow("tool_calls", batch.call_cells)
 
 
 def protobuf(data: bytes) -> None:

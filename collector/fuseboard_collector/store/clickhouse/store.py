@@ -28,9 +28,9 @@ from fuseboard_collector.store.dialects import CLICKHOUSE
 from fuseboard_collector.store.named_queries import load, source, text
 from fuseboard_collector.store.repeats import RepeatFilter
 from fuseboard_collector.store.retention import Keep, Retention
-from fuseboard_collector.store.rows import ROW_TYPES, Batch, to_arrow
+from fuseboard_collector.store.rows import ROW_TYPES, Batch
 from fuseboard_collector.store.staging import GRACE_SECONDS, Staging
-from fuseboard_collector.store.writer import Append, Command, Part, Writer
+from fuseboard_collector.store.writer import Append, Command, Writer, parts_of
 
 if TYPE_CHECKING:
     from clickhouse_connect.driver.client import Client
@@ -103,11 +103,7 @@ class ClickHouseStore:
         """Queue rows; see :class:`~fuseboard_collector.store.surface.AnyStore`."""
         if batch.sightings:
             self._assembling.staging.check_room()
-        parts = [
-            Part(rows[0].TABLE, to_arrow(rows), [row.key() for row in rows])
-            for rows in batch.lists()
-        ]
-        item = Append(parts)
+        item = Append(parts_of(batch))
         self._writer.submit(item)
         return item.done
 
