@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from fuseboard_collector.receiver import body, intake
+from fuseboard_collector.receiver import body, intake, limits
 from fuseboard_collector.receiver.body import Encoding
 from fuseboard_server import connections, serving, settings
 from fuseboard_server.commands.serve import serve
@@ -56,4 +56,5 @@ def test_limits_are_those_of_the_code() -> None:
     ) in SERVER
     assert f"{body.BODY_SECONDS:g} s; for a request's head {connections.HEAD_SECONDS:g} s" in SERVER
     assert f"{intake.MAX_BYTES_IN_FLIGHT // mib} MiB" in SERVER
+    assert f"{limits.MAX_RECORDS:,} spans or log records" in SERVER
     assert f"at most {serving.SHUTDOWN_SECONDS} s" in SERVER

@@ -26,7 +26,8 @@ from fuseboard_collector.normalise.incoming import (
     Traces,
     Value,
 )
-from fuseboard_collector.receiver.errors import MalformedError
+from fuseboard_collector.receiver.errors import MalformedError, TooLargeError
+from fuseboard_collector.receiver.limits import MAX_JSON_CONTAINERS, Allowance
 from fuseboard_collector.receiver.messages import EVENT_NAME
 
 _TRACE_ID = re.compile(r"(?!0{32})[0-9a-f]{32}\Z", re.IGNORECASE)
@@ -47,12 +48,16 @@ def decode_traces(body: bytes) -> Traces:
 
     Raises:
         MalformedError: If the body is no JSON, or not of the request's shape.
+        TooLargeError: If it has too many records.
     """
     traces = Traces()
+    allowance = Allowance()
     for group in _objects(_load(body), "resourceSpans"):
+        allowance.spend()
         for scope in _objects(group, "scopeSpans"):
-            spans = _spans(_objects(scope, "spans"), traces.rejected)
-            traces.groups.append((_source(group, scope), spans))
+            found = _objects(scope, "spans")
+            allowance.spend(len(found))
+            traces.groups.append((_source(group, scope), _spans(found, traces.rejected)))
     return traces
 
 
@@ -61,12 +66,16 @@ def decode_logs(body: bytes) -> Logs:
 
     Raises:
         MalformedError: If the body is no JSON, or not of the request's shape.
+        TooLargeError: If it has too many records.
     """
     logs = Logs()
+    allowance = Allowance()
     for group in _objects(_load(body), "resourceLogs"):
+        allowance.spend()
         for scope in _objects(group, "scopeLogs"):
-            records = [_log(record) for record in _objects(scope, "logRecords")]
-            logs.groups.append((_source(group, scope), records))
+            found = _objects(scope, "logRecords")
+            allowance.spend(len(found))
+            logs.groups.append((_source(group, scope), [_log(record) for record in found]))
     return logs
 
 
@@ -86,6 +95,10 @@ def count_metrics(body: bytes) -> int:
 def _load(body: bytes) -> Object:
     if not body.strip():
         return {}
+    if body.count(b"{") + body.count(b"[") > MAX_JSON_CONTAINERS:
+        raise TooLargeError(
+            f"the body has more than {MAX_JSON_CONTAINERS} objects and lists: send smaller batches"
+        )
     try:
         document = json.loads(body.decode("utf-8", "replace"))
     except (ValueError, RecursionError) as error:

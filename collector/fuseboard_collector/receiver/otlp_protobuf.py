@@ -14,6 +14,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from fuseboard_collector.normalise.incoming import Logs, Traces
 from fuseboard_collector.receiver import messages
 from fuseboard_collector.receiver.errors import MalformedError
+from fuseboard_collector.receiver.limits import Allowance
 from fuseboard_collector.receiver.utf8 import repaired
 from fuseboard_collector.receiver.wire import UnusualError, WireReader
 
@@ -26,6 +27,7 @@ def decode_traces(body: bytes) -> Traces:
 
     Raises:
         MalformedError: If the body is no such message.
+        TooLargeError: If it has too many records.
     """
     try:
         return _reader.traces(body)
@@ -38,10 +40,14 @@ def decode_by_class(body: bytes) -> Traces:
 
     Raises:
         MalformedError: If the body is no such message.
+        TooLargeError: If it has too many records.
     """
     traces = Traces()
+    allowance = Allowance()
     for group in _parse(ExportTraceServiceRequest(), body).resource_spans:
+        allowance.spend()
         for scope in group.scope_spans:
+            allowance.spend(len(scope.spans))
             source = messages.source(group.resource, scope.scope)
             traces.groups.append((source, messages.spans(scope.spans, traces.rejected)))
     return traces
@@ -52,10 +58,14 @@ def decode_logs(body: bytes) -> Logs:
 
     Raises:
         MalformedError: If the body is no such message.
+        TooLargeError: If it has too many records.
     """
     logs = Logs()
+    allowance = Allowance()
     for group in _parse(ExportLogsServiceRequest(), body).resource_logs:
+        allowance.spend()
         for scope in group.scope_logs:
+            allowance.spend(len(scope.log_records))
             records = [messages.log(record) for record in scope.log_records]
             logs.groups.append((messages.source(group.resource, scope.scope), records))
     return logs

@@ -27,6 +27,7 @@ from fuseboard_collector.normalise.incoming import (
     Value,
 )
 from fuseboard_collector.receiver import messages
+from fuseboard_collector.receiver.limits import Allowance, too_many
 
 _BOTH_TIMES = struct.Struct("<xQxQ").unpack_from
 _TIME = struct.Struct("<xQ").unpack_from
@@ -79,18 +80,23 @@ class WireReader:
 
         Raises:
             UnusualError: If it is no such message, or one of unusual form.
+            TooLargeError: If it has too many records.
         """
         traces = Traces()
+        allowance = Allowance()
         try:
             for tag, begin, end in _fields(body, 0, len(body)):
                 _expect(tag == _FIELD_1)
-                self._group(body, begin, end, traces)
+                self._group(body, begin, end, traces, allowance)
         except (IndexError, struct.error, UnicodeDecodeError, DecodeError) as error:
             raise UnusualError(str(error)) from error
         return traces
 
-    def _group(self, body: bytes, begin: int, end: int, traces: Traces) -> None:
+    def _group(
+        self, body: bytes, begin: int, end: int, traces: Traces, allowance: Allowance
+    ) -> None:
         """Read a ``ResourceSpans``."""
+        allowance.spend()
         resource: bytes | None = None
         started = False
         for tag, first, last in _fields(body, begin, end):
@@ -99,17 +105,24 @@ class WireReader:
                 resource = body[first:last]
             elif tag == _FIELD_2:
                 started = True
-                self._scope(body, first, last, resource or b"", traces)
+                self._scope((body, first, last), resource or b"", traces, allowance)
             else:
                 _expect(tag == _FIELD_3)
                 body[first:last].decode()
 
-    def _scope(self, body: bytes, begin: int, end: int, resource: bytes, traces: Traces) -> None:
+    def _scope(
+        self, where: tuple[bytes, int, int], resource: bytes, traces: Traces, allowance: Allowance
+    ) -> None:
         """Read a ``ScopeSpans``."""
+        body, begin, end = where
         scope: bytes | None = None
         spans: list[IncomingSpan] = []
+        left = allowance.left - 1
         for tag, first, last in _fields(body, begin, end):
             if tag == _FIELD_2:
+                left -= 1
+                if left < 0:
+                    raise too_many()
                 self._add_span(body, first, last, spans, traces.rejected)
             elif tag == _FIELD_1:
                 _expect(scope is None)
@@ -117,6 +130,9 @@ class WireReader:
             else:
                 _expect(tag == _FIELD_3)
                 body[first:last].decode()
+        if left < 0:
+            raise too_many()
+        allowance.left = left
         traces.groups.append((self._source(resource, scope or b""), spans))
 
     def _source(self, resource: bytes, scope: bytes) -> Source:

@@ -1,0 +1,150 @@
+"""Limits of one request: what a default batch never reaches, and what nobody gets past."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from typing import Any
+
+import pytest
+from google.rpc.status_pb2 import Status
+from starlette.testclient import TestClient
+
+from fuseboard import conventions as c
+from fuseboard_collector.receiver import body as body_module
+from fuseboard_collector.receiver.body import MAX_BODY
+from fuseboard_collector.receiver.limits import MAX_RECORDS
+from fuseboard_collector.store import Store
+
+PB = {"content-type": "application/x-protobuf"}
+JSON = {"content-type": "application/json"}
+PACKED = {"content-encoding": "gzip"}
+LIMITS_OF_THE_SDK = 128  # attributes of a span, OpenTelemetry's default
+
+
+def test_hc_36_a_default_batch_with_every_attribute_at_its_limit_is_taken(
+    client: TestClient, otlp: Any, export: Any
+) -> None:
+    """512 spans with the most attributes that the SDK keeps, text at the shim's limit."""
+    texts = {f"attribute.{i}": "x" * 60 for i in range(LIMITS_OF_THE_SDK - 8)}
+    full = {
+        **texts, c.GEN_AI_OPERATION_NAME: c.EXECUTE_TOOL, c.GEN_AI_TOOL_NAME: "t" * 128,
+        c.OUTCOME: "error", c.ERROR_TYPE: "E" * 256, "message": "m" * c.MAX_MESSAGE_LENGTH,
+    }  # fmt: skip
+    spans = [
+        otlp.span(span=f"{number:016x}", attributes=full,
+                  status={"code": 2, "message": "m" * c.MAX_MESSAGE_LENGTH})
+        for number in range(1, 513)
+    ]  # fmt: skip
+    document = otlp.traces(*spans)
+    as_json, as_protobuf = otlp.json(document), otlp.protobuf(document)
+    assert len(as_protobuf) < len(as_json) < MAX_BODY
+    for content, headers in ((as_json, JSON), (as_protobuf, PB)):
+        assert client.post("/v1/traces", content=content, headers=headers).status_code == 200
+    assert len(export("calls")) == 512
+
+
+def many_spans(count: int) -> bytes:
+    span = b"\x12\x00"  # field 2 of scope_spans: a span without anything
+    scope = varint_field(b"\x12", span * count)
+    return varint_field(b"\x0a", scope)
+
+
+def varint_field(tag: bytes, content: bytes) -> bytes:
+    size, out = len(content), bytearray()
+    while size > 0x7F:
+        out.append(size & 0x7F | 0x80)
+        size >>= 7
+    return tag + bytes([*out, size]) + content
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param(many_spans(MAX_RECORDS), id="spans"),
+        pytest.param(many_spans(7_000_000), id="millions of spans"),
+        pytest.param(b"\x0a\x00" * (MAX_RECORDS + 1), id="groups"),
+        pytest.param(varint_field(b"\x0a", b"\x12\x00" * MAX_RECORDS), id="scopes"),
+    ],
+)
+@pytest.mark.parametrize("path", ["/v1/traces", "/v1/logs"])
+def test_records_are_counted_however_small_they_are(
+    client: TestClient, path: str, body: bytes
+) -> None:
+    answer = client.post(path, content=body, headers=PB)
+    assert answer.status_code == 413
+    assert f"{MAX_RECORDS} records" in Status.FromString(answer.content).message
+
+
+@pytest.mark.parametrize(
+    ("path", "names"),
+    [
+        ("/v1/traces", ("resourceSpans", "scopeSpans", "spans")),
+        ("/v1/logs", ("resourceLogs", "scopeLogs", "logRecords")),
+    ],
+)
+def test_records_of_json_are_counted_too(
+    client: TestClient, path: str, names: tuple[str, str, str]
+) -> None:
+    groups, scopes, records = names
+    for document in (
+        {groups: [{scopes: [{records: [{}] * MAX_RECORDS}]}]},
+        {groups: [{scopes: [{}] * MAX_RECORDS}]},
+        {groups: [{}] * (MAX_RECORDS + 1)},
+    ):
+        body = gzip.compress(json.dumps(document).encode(), 1)
+        answer = client.post(path, content=body, headers={**JSON, **PACKED})
+        assert answer.status_code == 413
+        assert f"{MAX_RECORDS} records" in answer.json()["message"]
+
+
+def test_as_many_records_as_allowed_are_taken(client: TestClient) -> None:
+    answer = client.post("/v1/traces", content=many_spans(MAX_RECORDS - 2), headers=PB)
+    assert answer.status_code == 200
+
+
+def test_a_body_that_does_not_become_complete_is_given_up(
+    store: Store, collector: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import socket
+
+    monkeypatch.setattr(body_module, "BODY_SECONDS", 0.3)
+    host, port = collector.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port)), timeout=20) as slow:
+        slow.sendall(
+            b"POST /v1/traces HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n"
+            b"content-length: 100\r\n\r\n{"
+        )
+        answer = slow.recv(1000)
+    assert b" 408 " in answer.splitlines()[0]
+    assert store.stats.get("refused_requests", "408") == 1
+
+
+def test_zstd_is_read_with_the_same_limits(client: TestClient, otlp: Any, export: Any) -> None:
+    import pyarrow as pa
+
+    codec = pa.Codec("zstd")
+    good = codec.compress(otlp.protobuf(otlp.traces(otlp.span())), asbytes=True)
+    headers = {**PB, "content-encoding": "zstd"}
+
+    def status(body: bytes) -> int:
+        return client.post("/v1/traces", content=body, headers=headers).status_code
+
+    assert status(good) == 200
+    assert len(export("calls")) == 1
+    assert status(good + good) == 200, "several frames are one body"
+    assert status(b"") == 200
+    assert status(good[:-3]) == 400
+    assert status(b"nonsense") == 400
+    assert status(codec.compress(bytes(64 << 20), asbytes=True)) == 413
+    assert status(codec.compress(b"", asbytes=True) * 100_000 + good) == 200
+
+
+@pytest.mark.parametrize("container", [b"[]", b"{}"])
+def test_json_of_nothing_but_containers_is_refused_before_it_is_read(
+    client: TestClient, container: bytes
+) -> None:
+    body = b'{"x": [' + b",".join([container] * 1_000_000) + b"]}"
+    answer = client.post("/v1/metrics", content=body, headers=JSON)
+    assert answer.status_code == 413
+    assert "objects and lists" in answer.json()["message"]
