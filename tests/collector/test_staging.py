@@ -9,8 +9,7 @@ import pytest
 
 from fuseboard_collector.errors import StoreBusyError
 from fuseboard_collector.normalise import assembly
-from fuseboard_collector.store import Batch, Span, Store, ToolCall
-from fuseboard_collector.store.at_once import assembled_at_once
+from fuseboard_collector.store import Batch, Span, Store, ToolCall, assembling
 from fuseboard_collector.store.rows import Attempt, Sighting
 
 NOW = 1_796_000_000_000_000
@@ -323,6 +322,30 @@ def test_a_trace_without_end_is_assembled_piece_by_piece(
     assert sorted(call["tool"] for call in calls(store)) == sorted(f"t{n}" for n in range(100))
 
 
+def test_a_start_that_looks_at_the_newest_spans_alone_doubles_nothing(
+    make_store: Callable[..., Store], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(assembling, "MAX_LOOKED_AT", 2)
+    store = make_store(retention_days=None)
+    spread = 3600_000_000
+    outer = [
+        sighting(n, trace=f"{n:032x}", kind="client", received_at=NOW + n * spread)
+        for n in range(1, 6)
+    ]
+    store.append(Batch(sightings=outer)).result(10)
+    store.settle()
+    store.close()
+    store = make_store(retention_days=None)
+    inner = [
+        sighting(n + 100, trace=f"{n:032x}", parent_span_id=f"{n:016x}", dialect="mcp",
+                 received_at=NOW + 5 * spread)
+        for n in range(1, 6)
+    ]  # fmt: skip
+    store.append(Batch(sightings=inner)).result(10)
+    store.settle()
+    assert len(calls(store)) == 5
+
+
 def test_a_trace_too_large_to_wait_is_assembled_at_once(
     make_store: Callable[..., Store], monkeypatch: pytest.MonkeyPatch, until: Callable[..., None]
 ) -> None:
@@ -350,10 +373,3 @@ def test_traces_that_memory_forgot_are_found_on_disk(
     store.settle()
     assert len(calls(store)) == 8
     assert store.stats.get("reassembled_traces") == 8
-
-
-def test_a_store_that_keeps_nothing_back_assembles_each_request_by_itself() -> None:
-    batch = Batch(calls=[ToolCall("mine", end=NOW)], sightings=[sighting(1), sighting(2)])
-    found = assembled_at_once(batch)
-    assert [call.tool for call in found.calls] == ["mine", "search", "search"]
-    assert (found.sightings, len(batch.calls), len(batch.sightings)) == ([], 1, 2)

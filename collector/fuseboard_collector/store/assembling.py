@@ -23,6 +23,8 @@ Connection = duckdb.DuckDBPyConnection
 BATCH_SIGHTINGS = 800
 """Foreign spans of tools, and traces, of one transaction: some 70 ms, for which others wait."""
 EXPIRY_SECONDS = 600.0
+MAX_LOOKED_AT = 2_000_000
+"""Foreign spans of tools that a start looks at, the newest; older ones are found when needed."""
 
 
 class Assembling:
@@ -37,11 +39,16 @@ class Assembling:
     def reload(self, cursor: Connection) -> None:
         """Take up what the last process left, or this one before the file was opened anew."""
         marks = cursor.execute(_sql("staged_marks")).fetchall()
-        most = {"most": self.staging.max_known}
-        known = cursor.execute(_sql("staged_known"), most).fetchall()
+        ((amount, newest),) = cursor.execute(_sql("staged_amount")).fetchall()
+        since = 0
+        if amount > MAX_LOOKED_AT:
+            since = newest - int(HORIZON_SECONDS * 1e6 * MAX_LOOKED_AT / amount)
+        bound = {"since": naive_time(since), "most": self.staging.max_known}
+        known = cursor.execute(_sql("staged_known"), bound).fetchall()
         self.staging.reload(
             [(bytes.fromhex(trace), since) for trace, since in marks],
             [(bytes.fromhex(trace), *rest) for trace, *rest in known],
+            has_all=not since,
         )
 
     # --- in the transaction that brings rows ---------------------------------------------

@@ -151,18 +151,23 @@ class Staging:
             )
 
     def reload(
-        self, marks: Iterable[tuple[bytes, int]], known: Sequence[tuple[bytes, int, int, int]]
+        self,
+        marks: Iterable[tuple[bytes, int]],
+        known: Sequence[tuple[bytes, int, int, int]],
+        *,
+        has_all: bool = True,
     ) -> None:
         """Start over with what is on disk.
 
         Args:
             marks: Trace and ``since`` of what waits.
             known: Trace, ``since``, ``last`` and number of foreign spans, newest first.
+            has_all: Whether these are all there are, or as many as are kept in memory.
         """
         self._known = {
             trace: Known(since, last, amount) for trace, since, last, amount in reversed(known)
         }
-        self._forgot = len(known) >= self._max_known
+        self._forgot = not has_all or len(known) >= self._max_known
         self._waiting, self._firsts, self._large, self._alone = {}, {}, {}, set()
         self.waiting_sightings = 0
         now = self._monotonic()
