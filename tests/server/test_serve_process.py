@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable
@@ -15,6 +16,7 @@ from typing import Any
 
 import grpc
 import pytest
+from tests.processes import free_port, wait_until
 
 from fuseboard_server.exits import Exit
 
@@ -250,3 +252,54 @@ def test_listening_everywhere_is_warned_of_and_works(serve: Callable[..., Any]) 
     assert status(f"{served.ui_url}/healthz", Host="192.0.2.1") == 200
     assert status(f"{served.ui_url}/healthz", Host="evil.example") == 421
     assert served.running.end() == 0
+
+
+def test_ports_refuse_until_there_is_something_to_answer(
+    start: Callable[..., Any], tmp_path: Path
+) -> None:
+    """Not one connection may be accepted and kept waiting: an agent at its end gives up then."""
+    ports = {flag: free_port() for flag in FLAGS}
+    running = start(
+        "serve", "--data", str(tmp_path / "data"),
+        *(word for flag, port in ports.items() for word in (flag, str(port))),
+    )  # fmt: skip
+
+    def is_answered() -> bool:
+        began = time.monotonic()
+        try:
+            return status(f"http://127.0.0.1:{ports['--otlp-http-port']}/healthz") == 200
+        except urllib.error.URLError as error:
+            if not isinstance(error.reason, ConnectionRefusedError):
+                raise
+            return False
+        finally:
+            assert time.monotonic() - began < 5, "it was accepted and had to wait"
+
+    wait_until(is_answered, seconds=60, what="the first answer")
+    assert running.end() == 0
+
+
+def test_tokens_open_the_doors_beyond_loopback(start: Callable[..., Any], tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("s3nd\n")
+    otlp, grpc_port = free_port(), free_port()
+    running = start(
+        "serve", "--data", str(tmp_path / "data"), "--host", "0.0.0.0", "--ui-host", "127.0.0.1",
+        "--ui-port", "0", "--otlp-http-port", str(otlp), "--otlp-grpc-port", str(grpc_port),
+        "--token-file", str(tmp_path / "token"), FUSEBOARD_READ_TOKEN="r3ad",
+    )  # fmt: skip
+    running.wait_for("Ctrl-C stops it.")
+    assert "warning" not in running.errors
+    url = f"http://127.0.0.1:{otlp}"
+    assert status(f"{url}/metrics") == 401
+    assert status(f"{url}/metrics", Authorization="Bearer s3nd") == 401
+    assert status(f"{url}/metrics", Authorization="Bearer r3ad") == 200
+    assert status(f"{url}/healthz") == 200
+    with grpc.insecure_channel(f"127.0.0.1:{grpc_port}") as channel:
+        export = channel.unary_unary("/opentelemetry.proto.collector.trace.v1.TraceService/Export")
+        with pytest.raises(grpc.RpcError) as caught:
+            export(b"", timeout=20)
+        assert caught.value.code() is grpc.StatusCode.UNAUTHENTICATED
+        assert export(b"", timeout=20, metadata=[("authorization", "Bearer s3nd")]) == b""
+    assert running.end() == 0
+    for secret in ("s3nd", "r3ad"):
+        assert secret not in running.output + running.errors
