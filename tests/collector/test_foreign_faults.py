@@ -152,6 +152,12 @@ fastmcp.exceptions.ToolError: Error calling tool 'search': slow
         # Statuses: of the attribute, of the type, of the words.
         (("429", ""), ("429", 3, "L3_transient", 429)),
         (("429", "insufficient_quota: You exceeded your quota"), ("429", 3, "L2_access", 429)),
+        (("RateLimitError", "quota: {'code': 'insufficient_quota'}"),
+         ("RateLimitError", 3, "L2_access", None)),
+        (("openai.RateLimitError", "Error code: 429 - {'error': {'code': 'rate_limit_exceeded'}}"),
+         ("openai.RateLimitError", 3, "L3_transient", 429)),
+        (("Exception", "context_length_exceeded"), ("Exception", 1, "L1_input", None)),
+        (("sk-12345678901234567890", ""), ("***", 3, "unclassified", None)),
         (("Error", "Request failed with status code 403"), ("Error", 1, "L2_access", 403)),
         (("AI_APICallError", "Service Unavailable"), ("AI_APICallError", 3, "L3_transient", 503)),
         (("_OTHER", "we have 404 of them"), ("_OTHER", 1, "unclassified", None)),

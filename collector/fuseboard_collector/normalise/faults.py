@@ -11,11 +11,11 @@ from fuseboard import conventions as c
 from fuseboard.classification.validation import BINDING
 from fuseboard.classification.verdicts import input_fault
 from fuseboard.record import Verdict
-from fuseboard.telemetry.redaction import redact
+from fuseboard.telemetry import redaction
 from fuseboard_collector.normalise import wording
 from fuseboard_collector.normalise.dialects.dialect import Dialect, result_of, value_at
 from fuseboard_collector.normalise.incoming import ERROR_STATUS, Attributes, IncomingSpan, Value
-from fuseboard_collector.normalise.judging import judge_http, judge_name, judge_names
+from fuseboard_collector.normalise.judging import judge_code_in, judge_http, judge_name, judge_names
 from fuseboard_collector.normalise.results import Report, read_result
 from fuseboard_collector.normalise.values import clean, count, text
 
@@ -171,9 +171,9 @@ def _conclude(said: _Said) -> ForeignFault:
     blame = wording.blame_in(words, said.tool)
     error_type, evidence = _type_and_evidence(said, names, words, blame)
     return ForeignFault(
-        error_type=error_type,
+        error_type=redaction.name(error_type) if error_type else None,
         evidence=evidence,
-        message=redact(_without_name(words, names)) or None,
+        message=redaction.redact(_without_name(words, names)) or None,
         http_status=status or guessed,
         status_is_guess=guessed is not None,
         verdict=_verdict(said, names, status or guessed, words, blame),
@@ -216,6 +216,9 @@ def _verdict(
     verdict = judge_names(specific)
     if blame is not None:
         return verdict if verdict.error_class is c.ErrorClass.L1_INPUT else _BLAMED[blame]
+    coded = judge_code_in(words)
+    if coded is not None:
+        return coded
     found = wording.system_fault_in(words) if _leaves_open(specific, verdict) else None
     reported = judge_name(found) if found else verdict
     if reported.error_class is not verdict.error_class:

@@ -113,6 +113,15 @@ def judge_http(status: int, message: str) -> Verdict:
     return judge_status(status, known_slug(_SLUG_IN_TEXT.findall(message)))
 
 
+def judge_code_in(message: str) -> Verdict | None:
+    """Return the verdict on an API's own code for an error that a message quotes, if it is known.
+
+    Args:
+        message: The words of the fault: ``{'code': 'insufficient_quota'}``.
+    """
+    return judge_slug(known_slug(_SLUG_IN_TEXT.findall(message)))
+
+
 @lru_cache(maxsize=1024)
 def judge_name(name: str) -> Verdict:
     """Return the shim's verdict on a fault of which only a name is known.

@@ -41,7 +41,8 @@ _RAISED_LINE: Final = re.compile(rf"^({_NAME})(?::|$)", re.MULTILINE)
 
 _STATUS: Final = re.compile(r"\b([45]\d\d)\b")
 _NAMED_STATUS: Final = re.compile(
-    r"\b(?:HTTP(?:/\d(?:\.\d)?)?(?: error)?|status(?:[ _]?code)?) {0,2}[:=]? {0,2}([45]\d\d)\b",
+    r"\b(?:HTTP(?:/\d(?:\.\d)?)?(?: error)?|status(?:[ _]?code)?|error code)"
+    r" {0,2}[:=]? {0,2}([45]\d\d)\b",
     re.IGNORECASE,
 )
 _PHRASES: Final = {status.value: status.phrase for status in HTTPStatus}
