@@ -18,6 +18,7 @@ from fuseboard_collector.errors import StoreAwayError, StoreBusyError, StoreErro
 from fuseboard_collector.stats import Stats
 from fuseboard_collector.store.inserting import insert_rows
 from fuseboard_collector.store.lateness import count_late
+from fuseboard_collector.store.marking import Marked
 from fuseboard_collector.store.repeats import RepeatFilter
 from fuseboard_collector.store.rows import (
     ARROW_SCHEMAS,
@@ -121,6 +122,7 @@ class Session:
         self._repeats = repeats
         self._stats = stats
         self._assembling = assembling
+        self._marked = Marked()
 
     def commit(self, appends: Sequence[Append]) -> None:
         """Insert what is new of several requests in one transaction."""
@@ -130,11 +132,13 @@ class Session:
 
         def insert(connection: Connection) -> None:
             for table, rows in tables.items():
-                insert_rows(connection, table, pa.concat_tables(rows))
+                marked = self._marked.covers(table, rows)
+                insert_rows(connection, table, pa.concat_tables(rows), marked=marked)
             self._assembling.mark(connection, news)
 
         if tables:
-            self.transact(insert)
+            self._transact(insert)
+            self._marked.note(tables)
         self._repeats.remember(pending)
         self._assembling.note(news)
         for table, rows in tables.items():
@@ -143,6 +147,10 @@ class Session:
 
     def transact(self, work: Callable[[Connection], None]) -> None:
         """Run ``work`` in a transaction; on an error nothing of it remains."""
+        self._marked.forget()
+        self._transact(work)
+
+    def _transact(self, work: Callable[[Connection], None]) -> None:
         connection = self._connection
         connection.execute("BEGIN")
         try:
@@ -156,6 +164,7 @@ class Session:
 
     def work(self, work: Callable[[Connection], None]) -> None:
         """Run ``work`` outside of any transaction."""
+        self._marked.forget()
         work(self._connection)
 
     def _without_repeats(
