@@ -137,6 +137,32 @@ def test_a_failure_inside_that_was_tried_again_with_success_is_none() -> None:
     assert found.spans == []
 
 
+@pytest.mark.parametrize(
+    "inner",
+    [
+        pytest.param([seen("b", "a", at=10, ms=20, failed=True), seen("c", "a", at=20, ms=20)],
+                     id="at one time"),
+        pytest.param([seen("b", "a", at=10, ms=20), seen("c", "a", at=50, ms=20)],
+                     id="the first succeeded"),
+    ],
+)  # fmt: skip
+def test_what_a_call_does_twice_inside_is_not_always_a_second_attempt(
+    inner: list[Sighting],
+) -> None:
+    found = assembled(seen("a"), *inner)
+    assert [(call.span_id, call.attempts) for call in found.calls] == [("a", 1)]
+    assert ids(found.spans) == {"b", "c"}
+
+
+def test_attempts_inside_have_the_region_of_the_call_unless_they_tell_their_own() -> None:
+    found = assembled(
+        seen("a", region="eu"),
+        seen("b", "a", at=10, ms=20, failed=True, region="us"),
+        seen("c", "a", at=50, ms=20),
+    )
+    assert {row.span_id: row.region for row in found.attempts} == {"b": "us", "c": "eu"}
+
+
 def test_an_agent_in_between_makes_two_calls_of_a_tool() -> None:
     outer = seen("outer", ms=100)
     inner = seen("inner", "agent", at=10, ms=10)
