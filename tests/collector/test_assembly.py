@@ -277,6 +277,12 @@ def test_our_own_span_beats_a_foreign_one(spans: tuple[Sighting | Relative, ...]
     assert ids(found.spans) == {"a"}
 
 
+def test_our_own_calls_within_each_other_have_one_foreign_span_each() -> None:
+    outer, inner = other("own", own_tool="search"), other("own2", "own", at=20, own_tool="search")
+    assert assembled(outer, inner, seen("a"), seen("b", at=20)).calls == []
+    assert len(assembled(outer, inner, seen("a")).calls) == 1
+
+
 def test_a_foreign_call_of_another_tool_or_at_another_time_is_a_call() -> None:
     own = other("own", own_tool="search")
     assert ids(assembled(own, seen("a", "own", tool="fetch")).calls) == {"a"}

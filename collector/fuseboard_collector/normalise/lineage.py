@@ -170,11 +170,17 @@ class Lineage:
         self, node: Relative, above: _Standing, session: str | None, agent: str | None
     ) -> _Standing:
         group = above.group
-        if group is None or group.tool != node.own_tool:
+        if group is None or above.caller is None or group.tool != node.own_tool:
+            # Calls of our own within each other are calls of their own.
             group = Group(node.own_tool or "")
             self.groups.append(group)
-        group.own = node
+        if group.own is None or _earlier(node, group.own):
+            group.own = node
         return _Standing(session, agent, group, None)
+
+
+def _earlier(one: Relative, other: Relative) -> bool:
+    return (one.start, -one.end, one.span_id) < (other.start, -other.end, other.span_id)
 
 
 def _is_same(group: Group, caller: Seen | None, node: Sighting) -> bool:
