@@ -7,7 +7,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given, note, settings
 from hypothesis import strategies as st
 
 from fuseboard_collector.normalise.assembly import Assembled, Relative, Trace, assemble
@@ -152,6 +152,16 @@ def test_what_a_call_does_twice_inside_is_not_always_a_second_attempt(
     found = assembled(seen("a"), *inner)
     assert [(call.span_id, call.attempts) for call in found.calls] == [("a", 1)]
     assert ids(found.spans) == {"b", "c"}
+
+
+def test_a_failure_after_attempts_inside_had_succeeded_is_the_calls_own() -> None:
+    found = assembled(
+        seen("a", failed=True),
+        seen("b", "a", at=10, ms=20, failed=True),
+        seen("c", "a", at=50, ms=20),
+    )
+    assert [(call.outcome, call.attempts) for call in found.calls] == [("error", 1)]
+    assert [(row.span_id, row.result) for row in found.attempts] == [("a", "failure")]
 
 
 def test_attempts_inside_have_the_region_of_the_call_unless_they_tell_their_own() -> None:
@@ -525,12 +535,19 @@ def test_any_trace_gives_each_span_one_place_whatever_the_order(data: st.DataObj
                     http_status=data.draw(st.sampled_from([None, 200, 503])),
                 )
             )  # fmt: skip
+    for item in spans:
+        note(repr(item))
     found = assembled(*spans)
     shown = [row.span_id for row in (*found.calls, *found.spans)]
     tried = {row.span_id for row in found.attempts}
     assert len(shown) == len(set(shown))
     assert set(shown) | tried == {item.span_id for item in spans if isinstance(item, Sighting)}
-    assert tried.issuperset(call.span_id for call in found.calls if call.outcome == "error")
     for call in found.calls:
+        rows = [row for row in found.attempts if row.call_span_id == call.span_id]
+        assert len(rows) in (call.attempts, 0)
+        if rows:
+            assert (rows[-1].result == "failure") == (call.outcome == "error")
+        else:
+            assert (call.outcome, call.attempts) == ("ok", 1)
         assert call.attempts >= 1
         assert (call.outcome == "error") == (call.error_class is not None)

@@ -132,6 +132,8 @@ def _tries(tool: str, outermost: Seen) -> list[Execution]:
     for earlier, later in pairwise(tries):
         if not earlier.failed or later.start < earlier.end:
             return []
+    if tries and tries[-1].failed != outermost.failed:
+        return []  # What failed came after them.
     return [_execution(tool, _below(item), item.failed) for item in tries]
 
 
