@@ -1,0 +1,162 @@
+"""Files of every older schema are brought up to date with everything in them."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from datetime import datetime, timedelta
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from fuseboard_collector import store as package
+from fuseboard_collector.errors import StoreVersionError
+from fuseboard_collector.store import Batch, ToolCall, open_at_rest, open_store
+from fuseboard_collector.store.backup import copy_at_rest, verify
+from fuseboard_collector.store.migrations import SCHEMA_FILES, SCHEMA_VERSION
+
+EVERYTHING = {"since": None, "until": None}
+CALLS = 300
+START = datetime(2026, 11, 1, 12, 0)
+
+OLD_ROWS = """
+INSERT INTO tool_calls BY NAME
+SELECT lpad(i::VARCHAR, 32, 'a') AS trace_id, lpad(i::VARCHAR, 16, 'b') AS span_id,
+       $start + to_minutes(i) AS "start", $start + to_minutes(i) + to_seconds(1) AS "end",
+       $start + to_minutes(i) + to_seconds(2) AS received_at, 1.0 AS duration_seconds,
+       'search' AS tool, if(i % 10 = 0, 'error', 'ok') AS outcome,
+       if(i % 10 = 0, 'L3_transient', NULL) AS error_class, 2 AS attempts, 1 AS weight,
+       {'note': i}::VARIANT AS attributes
+FROM range(1, $last) t(i);
+INSERT INTO attempts BY NAME
+SELECT lpad(i::VARCHAR, 32, 'a') AS trace_id, lpad(i::VARCHAR, 16, 'b') AS call_span_id,
+       lpad((i * 10 + n)::VARCHAR, 16, 'c') AS span_id, n AS number,
+       $start + to_minutes(i) AS "start", 0.5 AS duration_seconds, 0 AS delay_seconds,
+       'search' AS tool, if(i % 10 = 0 OR n = 1, 'failure', 'success') AS result,
+       $start + to_minutes(i) + to_seconds(2) AS received_at
+FROM range(1, $last) t(i), range(1, 3) u(n);
+INSERT INTO breaker_transitions BY NAME
+SELECT $start AS time, 'b' AS breaker, 'search' AS tool, 'closed' AS from_state,
+       'open' AS to_state, $start AS received_at;
+"""
+
+
+def schema(name: str) -> str:
+    return files(package).joinpath("schema", name).read_text()
+
+
+def old_file(path: Path, number: int) -> Path:
+    """Make a data file as the fuseboard of a schema version left it."""
+    with duckdb.connect(str(path)) as connection:
+        for name in SCHEMA_FILES[:1]:
+            connection.execute(schema(name))
+        for statement in duckdb.extract_statements(OLD_ROWS):
+            given = {"start": START, "last": CALLS + 1}
+            used = {key: given[key] for key in statement.named_parameters}
+            connection.execute(statement.query, used)
+        for name in SCHEMA_FILES[1:number]:
+            connection.execute(schema(name))
+        connection.execute("INSERT INTO meta VALUES ('written_by', '0.1.0')")
+        connection.execute("INSERT INTO meta VALUES ('schema_version', $n)", {"n": str(number)})
+    return path
+
+
+def check_everything(path: Path) -> None:
+    """Open the file; everything is there, is rolled up, and new calls are stored."""
+    store = open_store(path, retention_days=None)
+    with store._open_database().cursor() as cursor:
+        meta = dict(cursor.execute("SELECT key, value FROM meta").fetchall())
+    assert meta["schema_version"] == str(SCHEMA_VERSION)
+    calls = store.query("export_calls", EVERYTHING)
+    assert calls.num_rows == CALLS
+    assert calls["outcome"].to_pylist().count("error") == CALLS // 10
+    assert calls["start"].to_pylist()[0].replace(tzinfo=None) == START + timedelta(minutes=1)
+    assert store.query("export_attempts", EVERYTHING).num_rows == 2 * CALLS
+    assert store.query("export_transitions", EVERYTHING).num_rows == 1
+    assert store.roll_up() > 0
+    resent = ToolCall(
+        "search", end=1_796_000_000_000_000, trace_id=f"{CALLS:a>32}", span_id=f"{CALLS:b>16}"
+    )
+    new = ToolCall("search", end=1_796_000_000_000_000)
+    store.append(Batch(calls=[resent, new])).result(10)
+    assert store.query("export_calls", EVERYTHING).num_rows == CALLS + 1, "a repeat is known"
+    store.close()
+
+
+@pytest.mark.parametrize("number", range(1, SCHEMA_VERSION + 1))
+def test_a_file_of_every_version_is_brought_up_to_date(tmp_path: Path, number: int) -> None:
+    check_everything(old_file(tmp_path / "fuseboard.duckdb", number))
+
+
+def test_a_migrated_file_has_the_tables_of_a_new_one(tmp_path: Path) -> None:
+    old = old_file(tmp_path / "old.duckdb", 1)
+    open_store(old, retention_days=None).close()
+    open_store(tmp_path / "new.duckdb").close()
+
+    def tables(path: Path) -> list[Any]:
+        with duckdb.connect(str(path), read_only=True) as connection:
+            return connection.execute(
+                "SELECT table_name, column_name, data_type, is_nullable FROM duckdb_columns() "
+                "WHERE NOT internal ORDER BY table_name, column_index"
+            ).fetchall()
+
+    assert tables(old) == tables(tmp_path / "new.duckdb")
+
+
+DYING = """
+import os, sys
+from pathlib import Path
+from fuseboard_collector.store import migrations, open_store
+
+step = int(sys.argv[2])
+
+def die_at_the_step():
+    global step
+    step -= 1
+    if step == 0:
+        os.kill(os.getpid(), 9)  # all is changed, nothing is committed
+    return "0.1.0"
+
+migrations.written_by = die_at_the_step
+open_store(Path(sys.argv[1]), retention_days=None)
+"""
+
+
+@pytest.mark.parametrize("step", range(1, SCHEMA_VERSION))
+def test_a_migration_that_was_killed_goes_on(tmp_path: Path, step: int) -> None:
+    path = old_file(tmp_path / "fuseboard.duckdb", 1)
+    done = subprocess.run([sys.executable, "-c", DYING, str(path), str(step)], check=False)
+    assert done.returncode == -signal.SIGKILL
+    check_everything(path)
+
+
+def test_an_older_file_is_not_changed_by_reading(tmp_path: Path) -> None:
+    path = old_file(tmp_path / "fuseboard.duckdb", 1)
+    before = path.read_bytes()
+    with pytest.raises(StoreVersionError, match=r"older than the .*`fuseboard serve`.*make a copy"):
+        open_at_rest(path)
+    assert path.read_bytes() == before
+
+
+def test_an_older_file_can_be_backed_up_before_the_upgrade(tmp_path: Path) -> None:
+    path = old_file(tmp_path / "fuseboard.duckdb", 1)
+    copy = tmp_path / "copy.duckdb"
+    copy_at_rest(path, copy)
+    assert verify(copy)["tool_calls"] == CALLS
+    check_everything(path)
+    check_everything(copy)
+
+
+def test_a_newer_file_is_neither_opened_nor_backed_up_as_if_it_were_known(tmp_path: Path) -> None:
+    path = old_file(tmp_path / "fuseboard.duckdb", 1)
+    with duckdb.connect(str(path)) as connection:
+        connection.execute("UPDATE meta SET value = '99' WHERE key = 'schema_version'")
+    before = path.read_bytes()
+    for opening in (open_store, open_at_rest, verify):
+        with pytest.raises(StoreVersionError, match=r"knows versions up to .*Upgrade fuseboard"):
+            opening(path)
+    assert path.read_bytes() == before
