@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 from packaging.requirements import Requirement
@@ -27,12 +28,15 @@ from fuseboard_server.settings import (
     DEFAULT_OTLP_GRPC_PORT,
     DEFAULT_OTLP_HTTP_PORT,
     DEFAULT_UI_PORT,
+    ENV_READ_TOKEN,
     SERVER_VARIABLES,
 )
 from fuseboard_server.sockets import is_free
 
 FREE_SPACE_WARNING = 1_000_000_000
 """Bytes; the store itself refuses to write near a full disk."""
+FREE_BLOCKS_WORTH_TELLING = 256_000_000
+ANSWER_SECONDS = 5.0
 OLDEST_PYTHON = (3, 11)
 
 
@@ -196,7 +200,7 @@ def _data_folder(setup: Setup) -> Iterator[Finding]:
         Grade.WARN if is_tight else Grade.OK,
         "data folder",
         f"{setup.data}, {free / 1e9:.1f} GB free",
-        "free some space, or shorten --retention" if is_tight else "",
+        "free some space, or keep less with --retention or --max-size" if is_tight else "",
     )
 
 
@@ -210,19 +214,59 @@ def _data_file(setup: Setup) -> Iterator[Finding]:
     if owner is not None:
         seen = f"{size}, held by the server with process id {owner.pid}"
         yield Finding(Grade.OK, "data file", seen)
+        yield from _running_store(owner)
         return
-    yield _open_file(path, size)
+    yield from _resting_store(path)
 
 
-def _open_file(path: Path, size: str) -> Finding:
+def _running_store(owner: presence.Presence) -> Iterator[Finding]:
+    from fuseboard_collector.errors import StoreError
+    from fuseboard_collector.remote import RemoteReader
+
+    token = os.environ.get(ENV_READ_TOKEN) or None
+    try:
+        found = RemoteReader(owner.collector, ANSWER_SECONDS, token).describe()
+    except StoreError as error:
+        yield Finding(Grade.WARN, "store", f"the server does not tell: {error}", "see the message")
+        return
+    yield from _state(found)
+
+
+def _resting_store(path: Path) -> Iterator[Finding]:
     from fuseboard_collector.errors import StoreError
     from fuseboard_collector.store import open_at_rest
 
     try:
-        open_at_rest(path).close()
+        resting = open_at_rest(path)
+        try:
+            found = resting.describe()
+        finally:
+            resting.close()
     except StoreError as error:
-        return Finding(Grade.FAIL, "data file", str(error), "see the message")
-    return Finding(Grade.OK, "data file", f"{size}, readable")
+        yield Finding(Grade.FAIL, "data file", str(error), "see the message")
+        return
+    size = f"{path.stat().st_size / 1e6:.1f} MB, readable"
+    yield Finding(Grade.OK, "data file", f"{size}, schema version {found['schema_version']}")
+    yield from _state(found)
+
+
+def _state(found: Mapping[str, Any]) -> Iterator[Finding]:
+    """Yield what a store says of itself, where it takes no data or wants attention."""
+    reason = found.get("unavailable_because")
+    if reason:
+        yield Finding(Grade.FAIL, "store", f"takes no data: {reason}", "see the message")
+    staged = found.get("staged_traces") or (found.get("staged") or {}).get("traces")
+    if staged:
+        seen = f"{staged} traces of other instrumentation wait to be assembled"
+        yield Finding(Grade.OK, "store", seen)
+    free = found.get("free_block_bytes") or 0
+    if free > FREE_BLOCKS_WORTH_TELLING:
+        yield Finding(
+            Grade.OK,
+            "store",
+            f"{free / 1e6:.0f} MB in the file are free; new calls are put there",
+            "`fuseboard store compact` gives them back to the disk",
+        )
 
 
 def _ports(setup: Setup) -> Iterator[Finding]:

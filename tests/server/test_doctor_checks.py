@@ -7,7 +7,7 @@ import pytest
 
 from fuseboard_server import doctor
 from fuseboard_server.doctor import Finding, Grade, Setup, examine
-from fuseboard_server.settings import DEFAULT_COLLECTOR
+from fuseboard_server.settings import DATA_FILE, DEFAULT_COLLECTOR
 from fuseboard_server.sockets import bind, port_of
 
 NOWHERE = "http://127.0.0.1:9"
@@ -142,3 +142,37 @@ def test_a_check_that_misses_a_package_is_no_fault_to_report(
     assert finding.grade is Grade.FAIL
     assert "fuseboard_collector.store" in finding.seen
     assert "report" not in finding.advice
+
+
+def store_findings(folder: Path) -> dict[str, str]:
+    """Return what is said of the data file, by grade and subject."""
+    setup = Setup(folder, "http://127.0.0.1:9")
+    return {
+        f"{found.grade} {found.subject}": f"{found.seen} → {found.advice}"
+        for found in doctor._data_file(setup)
+    }
+
+
+def test_a_file_at_rest_tells_its_version_and_what_waits(tmp_path: Path) -> None:
+    from fuseboard_collector.store import open_store
+
+    store = open_store(tmp_path / DATA_FILE)
+    store._command(
+        lambda connection: connection.execute("INSERT INTO staged_traces VALUES ('a', now())")
+    )
+    store.close()
+    said = store_findings(tmp_path)
+    assert "readable, schema version" in said["ok data file"]
+    assert "1 traces of other instrumentation wait" in said["ok store"]
+
+
+def test_a_file_known_to_be_damaged_fails(tmp_path: Path) -> None:
+    from fuseboard_collector.store import open_store
+    from fuseboard_collector.store.health import Health
+
+    open_store(tmp_path / DATA_FILE).close()
+    Health(tmp_path / DATA_FILE).damaged("Corrupt database file: block 7")
+    said = store_findings(tmp_path)
+    assert (
+        "takes no data: the file is damaged: Corrupt database file: block 7" in said["fail store"]
+    )

@@ -16,6 +16,7 @@ from fuseboard_collector.reading import Batches
 from fuseboard_collector.store.answering import Answering, first_line, reading_query
 from fuseboard_collector.store.checking import Damage, scan
 from fuseboard_collector.store.database import Database, Limits
+from fuseboard_collector.store.health import remembered_damage
 from fuseboard_collector.store.migrations import SCHEMA_VERSION
 from fuseboard_collector.store.named_queries import load
 from fuseboard_collector.store.retention import Keep, Plan, Retention
@@ -74,11 +75,15 @@ class RestingStore:
         with self._database.cursor() as cursor:
             used = usage(self.path, cursor)
             oldest = cursor.execute(load("oldest_row", "writes").statements[0].sql).fetchall()
+            staged = cursor.execute("SELECT count(*) FROM staged_traces").fetchall()[0][0]
+        damage = remembered_damage(self.path)
         return {
             "size_bytes": used.total,
             "free_block_bytes": used.free_blocks,
             "oldest_row": None if oldest[0][0] is None else oldest[0][0].isoformat() + "Z",
             "schema_version": SCHEMA_VERSION,
+            "staged_traces": staged,
+            "unavailable_because": damage and f"the file is damaged: {damage}",
         }
 
     def close(self) -> None:

@@ -35,6 +35,20 @@ def forget(path: Path) -> None:
     note_path(path).unlink(missing_ok=True)
 
 
+def remembered_damage(path: Path) -> str | None:
+    """Return what the note on a data file says is damaged; None if nothing is known."""
+    damage = _read(note_path(path)).get("damage")
+    return str(damage) if damage else None
+
+
+def _read(note: Path) -> dict[str, object]:
+    try:
+        found = json.loads(note.read_text())
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
 class Health:
     """The state of one data file. Any thread may ask and tell."""
 
@@ -68,7 +82,7 @@ class Health:
 
     def opened(self) -> bool:
         """Note that the file is open; tell whether it has to be scanned."""
-        before = self._read()
+        before = _read(self._note)
         damage = before.get("damage")
         if damage:
             self._fault = self._error(str(damage))
@@ -121,13 +135,6 @@ class Health:
             return self._boot_id.read_text().strip()
         except OSError:
             return None
-
-    def _read(self) -> dict[str, object]:
-        try:
-            note = json.loads(self._note.read_text())
-        except (OSError, ValueError):
-            return {}
-        return note if isinstance(note, dict) else {}
 
     def _write(self, *, is_open: bool) -> None:
         fault = self._fault
