@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
+from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-from fuseboard_collector import metrics
+from fuseboard_collector import api, metrics
 from fuseboard_collector.stats import BUCKETS, Stats
 from fuseboard_collector.store import Store
 
@@ -94,13 +95,21 @@ def _version() -> str:
 
 
 def test_a_store_that_is_away_is_told_and_metrics_still_come(
-    client: TestClient, store: Store, monkeypatch: pytest.MonkeyPatch
+    make_store: Callable[..., Store],
 ) -> None:
-    monkeypatch.setattr(store, "_floor", 1 << 62)
-    assert value(client, "store_available") == 0
-    answer = client.get("/readyz")
+    full = make_store(free_space_floor=1 << 62)
+    with TestClient(Starlette(routes=api.routes(full))) as client:
+        assert value(client, "store_available") == 0
+        answer = client.get("/readyz")
     assert answer.status_code == 503
     assert "left; nothing is stored" in answer.json()["reason"]
+
+
+def test_a_server_that_stops_is_not_ready(store: Store) -> None:
+    with TestClient(Starlette(routes=api.routes(store, is_stopping=lambda: True))) as client:
+        answer = client.get("/readyz")
+        assert client.get("/healthz").status_code == 200
+    assert (answer.status_code, answer.json()["reason"]) == (503, "the server is stopping")
 
 
 def test_a_counter_of_another_part_is_shown_under_its_own_name(

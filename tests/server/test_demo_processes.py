@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from fuseboard_server.demo.processes import start, stop
+from fuseboard_server.settings import SERVER_VARIABLES
 
 SLEEP = "import time; time.sleep(600)"
 DEAF = (
@@ -107,3 +108,17 @@ def test_a_child_dies_with_a_parent_that_is_killed(
     parent.kill()
     parent.wait(20)
     wait(lambda: is_gone(child))
+
+
+def test_what_is_meant_for_a_real_server_does_not_reach_the_demos(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in SERVER_VARIABLES:
+        monkeypatch.setenv(name, "of the real one")
+    monkeypatch.setenv("FUSEBOARD_HASH_KEY", "kept")
+    show = "import os; print(sorted(n for n in os.environ if n.startswith('FUSEBOARD_')))"
+    with (tmp_path / "out").open("wb") as out:
+        child = start([sys.executable, "-c", show], stdout=out)
+        assert child.wait(30) == 0
+    assert "FUSEBOARD_HASH_KEY" in (tmp_path / "out").read_text()
+    assert not [name for name in SERVER_VARIABLES if name in (tmp_path / "out").read_text()]

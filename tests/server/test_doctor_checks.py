@@ -7,7 +7,7 @@ import pytest
 
 from fuseboard_server import doctor
 from fuseboard_server.doctor import Finding, Grade, Setup, examine
-from fuseboard_server.settings import DATA_FILE, DEFAULT_COLLECTOR
+from fuseboard_server.settings import DATA_FILE, DEFAULT_COLLECTOR, SERVER_VARIABLES
 from fuseboard_server.sockets import bind, port_of
 
 NOWHERE = "http://127.0.0.1:9"
@@ -44,6 +44,17 @@ def test_a_misspelt_variable_is_found(tmp_path: Path, monkeypatch: pytest.Monkey
     assert finding.grade is Grade.WARN
     assert "FUSEBOARD_ENDPIONT" in finding.seen
     assert "FUSEBOARD_ENDPOINT" in finding.advice
+
+
+def test_the_servers_variables_are_known_and_tokens_are_not_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in SERVER_VARIABLES:
+        monkeypatch.setenv(name, "s3cret")
+    finding = look(tmp_path)["configuration"]
+    assert finding.grade is Grade.OK
+    assert "FUSEBOARD_READ_TOKEN" in finding.seen
+    assert "s3cret" not in finding.seen
 
 
 def test_an_environment_in_which_no_agent_starts_fails(
