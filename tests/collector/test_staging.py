@@ -280,9 +280,10 @@ def test_too_many_waiting_spans_are_refused_and_own_calls_are_not(
     store.append(Batch(sightings=[sighting(3)])).result(10)
 
 
-def test_a_trace_that_can_not_be_assembled_holds_up_no_other(
+@pytest.mark.parametrize("restart", [False, True])
+def test_a_trace_that_can_not_be_assembled_holds_up_no_other_and_is_tried_again(
     make_store: Callable[..., Store], monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
+    caplog: pytest.LogCaptureFixture, restart: bool,
 ) -> None:  # fmt: skip
     original = assembly.assemble
 
@@ -292,7 +293,8 @@ def test_a_trace_that_can_not_be_assembled_holds_up_no_other(
         return original(trace)
 
     monkeypatch.setattr(assembly, "assemble", fail)
-    store = make_store(retention_days=None)
+    clock = ManualClock()
+    store = make_store(retention_days=None, clock=clock)
     others = [sighting(n, trace=f"{n:032x}") for n in range(2, 9)]
     store.append(Batch(sightings=[sighting(1), *others])).result(10)
     store.settle()
@@ -300,11 +302,17 @@ def test_a_trace_that_can_not_be_assembled_holds_up_no_other(
     assert store.stats.get("assembly_failures") == 1
     assert TRACE in caplog.text
     assert "odd trace" in caplog.text
-    store.close()
-    monkeypatch.setattr(assembly, "assemble", original)
-    store = make_store(retention_days=None)
+    clock.seconds += 301.0
     store.settle()
-    assert len(calls(store)) == 8, "the next start tries again"
+    assert store.stats.get("assembly_failures") == 1, "said once"
+    if restart:
+        store.close()
+    monkeypatch.setattr(assembly, "assemble", original)
+    if restart:
+        store = make_store(retention_days=None)
+    clock.seconds += 301.0
+    store.settle()
+    assert len(calls(store)) == 8
 
 
 def test_a_trace_without_end_is_assembled_piece_by_piece(

@@ -125,7 +125,7 @@ class Assembling:
         if self.staging.failed(due):
             self._stats.add("assembly_failures")
             logger.error(
-                "trace %s can't be assembled; its spans are kept, the next start tries again: %s",
+                "trace %s can't be assembled; its spans are kept and it is tried again: %s",
                 due[0].trace.hex(), (str(error).splitlines() or [repr(error)])[0],
             )  # fmt: skip
 

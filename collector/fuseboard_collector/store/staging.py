@@ -26,7 +26,9 @@ MAX_KNOWN = 200_000
 MAX_TRACE = 5_000
 """Foreign spans of tools of one trace that are assembled together; more don't wait for grace."""
 MAX_FAILURES = 3
-"""Attempts at a trace by itself before it is set aside."""
+"""Attempts at a trace by itself before it is set aside …"""
+ASIDE_SECONDS = 300.0
+"""… for so long: what is wrong may be the disk and not the trace."""
 
 _ID_BYTES = 16
 _EARLIER = 60_000_000
@@ -115,6 +117,7 @@ class Staging:
         self._large: dict[bytes, None] = {}  # too large to wait for more
         self._alone: set[bytes] = set()
         self._failures: dict[bytes, int] = {}
+        self._aside: dict[bytes, float] = {}  # until when
         self._forgot = False
         self.waiting_sightings = 0
         """Foreign spans of tools that wait."""
@@ -172,7 +175,7 @@ class Staging:
         self.waiting_sightings = 0
         now = self._monotonic()
         for trace, since in marks:
-            if self._failures.get(trace, 0) >= MAX_FAILURES:
+            if trace in self._aside:
                 continue
             found = self._known.setdefault(trace, Known(since, since))
             if found.sightings > self._max_trace:
@@ -212,6 +215,7 @@ class Staging:
             return
         now = self._monotonic()
         for trace, amount in news.traces.items():
+            self._aside.pop(trace, None)
             found = self._known.pop(trace, None)
             if found is None:
                 found = Known(self.since(trace, news), news.received, is_new=not self._forgot)
@@ -260,6 +264,7 @@ class Staging:
             quiet_since: Take all whose last span came until then, whatever the grace time.
         """
         now = self._monotonic()
+        self._take_back(now)
         quiet = now - GRACE_SECONDS if quiet_since is None else quiet_since
         chosen: dict[bytes, None] = {}
         size = 0
@@ -275,6 +280,13 @@ class Staging:
                 break
         known = ((trace, self._known[trace]) for trace in chosen)
         return [Due(trace, found.since, found.is_new) for trace, found in known]
+
+    def _take_back(self, now: float) -> None:
+        for trace in list(takewhile(lambda item: self._aside[item] <= now, self._aside)):
+            del self._aside[trace]
+            if trace in self._known:
+                self._alone.add(trace)
+                self._add(trace, 0, now)
 
     def _candidates(self, quiet: float, began: float) -> Iterable[bytes]:
         yield from self._large
@@ -300,6 +312,7 @@ class Staging:
         """
         for trace, (first, last) in arrivals.items():
             self._done(trace)
+            self._failures.pop(trace, None)
             found = self._known.get(trace)
             if found is None:
                 continue
@@ -311,17 +324,18 @@ class Staging:
         """Have traces tried one by one; set one aside that failed alone again and again.
 
         Returns:
-            Whether it was set aside. Its mark stays on disk: the next process tries again.
+            Whether it was set aside for the first time. Its mark stays on disk.
         """
         self._alone.update(item.trace for item in due)
         if len(due) != 1:
             return False
         trace = due[0].trace
         self._failures[trace] = self._failures.get(trace, 0) + 1
-        if self._failures[trace] < MAX_FAILURES:
+        if self._failures[trace] % MAX_FAILURES:
             return False
         self._done(trace)
-        return True
+        self._aside[trace] = self._monotonic() + ASIDE_SECONDS
+        return self._failures[trace] == MAX_FAILURES
 
     def _done(self, trace: bytes) -> None:
         waiting = self._waiting.pop(trace, None)
