@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import uvicorn
 
-from fuseboard_server import presence
+from fuseboard_server import garbage, presence
 from fuseboard_server.exits import CommandError, Exit
 from fuseboard_server.running import SHUTDOWN_SECONDS, Server, configured, stopping_quietly
 from fuseboard_server.settings import DATA_FILE, ServeSettings
@@ -63,6 +63,7 @@ def _serve(
     app = build_app(settings, store, here, intake, port, _lifespan(evaluator))
 
     def is_ready() -> None:
+        garbage.calm()
         presence.announce(settings.data, here)
         _print_welcome(settings, here)
 
