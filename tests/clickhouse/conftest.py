@@ -31,14 +31,17 @@ _numbers = itertools.count(1)
 
 
 @pytest.fixture(scope="session")
-def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[], Client]]:
+def engine_path(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return str(tmp_path_factory.mktemp("clickhouse"))
+
+
+@pytest.fixture(scope="session")
+def engine(engine_path: str) -> Iterator[Callable[[], Client]]:
     """Return what connects to the engine; there can be one per process."""
     import clickhouse_connect
 
-    path = str(tmp_path_factory.mktemp("clickhouse"))
-
     def connect() -> Client:
-        return clickhouse_connect.get_client(interface="chdb", path=path)
+        return clickhouse_connect.get_client(interface="chdb", path=engine_path)
 
     first = connect()
     yield connect

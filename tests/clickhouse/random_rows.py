@@ -51,8 +51,8 @@ class Rows:
             for call in batch.calls:
                 if call.attempts > 1 or call.outcome == Outcome.ERROR:
                     batch.attempts += self.attempts(call)
-            batch.transitions = [self.transition() for _ in range(12)]
-            batch.heartbeats = [self.heartbeat() for _ in range(12)]
+            batch.transitions = [self.transition() for _ in range(40)]
+            batch.heartbeats = [self.heartbeat() for _ in range(40)]
             batch.spans = [self.span() for _ in range(amount // 20 + 1)]
             yield batch
 

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from engines import Database
 from random_rows import END, SPAN, TOOLS, Rows
@@ -33,6 +34,8 @@ CHOICES: dict[str, list[object]] = {
 FIXED: dict[str, object] = {
     "until": END - timedelta(minutes=1), "bucket_us": 600_000_000, "row_limit": 200,
     "no_service": "unknown_service", "no_region": "unknown", "slower_than": 5.0,
+    # Some of the rows have these: the generator begins with them.
+    "traces": [call.trace_id for call in next(Rows(seed=10_000).batches(50)).calls],
     "live_since": END - timedelta(hours=12), "unheard_since": END - timedelta(hours=15),
 }  # fmt: skip
 
@@ -51,7 +54,7 @@ def parameters_of(name: str) -> Iterator[dict[str, object]]:
 
 @pytest.fixture(scope="module")
 def pair(engine: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Store, AnyStore]]:
-    with both(engine, tmp_path_factory.mktemp("duckdb"), calls=20_000) as stores:
+    with both(engine, tmp_path_factory.mktemp("duckdb"), calls=10_000) as stores:
         yield stores
 
 
@@ -119,38 +122,31 @@ def same(one: object, other: object) -> bool:
 def test_a_query_gives_the_same_rows(pair: tuple[Store, AnyStore], name: str) -> None:
     duckdb, clickhouse = pair
     filled = 0
-    for parameters in parameters_of(name):
+    for number, parameters in enumerate(parameters_of(name)):
         expected = duckdb.query(name, parameters)
         found = clickhouse.query(name, parameters)
         assert found.schema.names == expected.schema.names
         assert differences(expected.to_pylist(), found.to_pylist()) == [], parameters
+        if number == 0 and name.startswith("page_"):
+            assert in_order(found) == in_order(expected)
+        assert kinds(found) == kinds(expected)
         filled += expected.num_rows > 0
     assert filled or name in {"alert_memory_load", "export_alerts", "page_alert_history",
                               "page_alerts_now"}  # fmt: skip
 
 
-@pytest.mark.parametrize("name", [name for name in QUERIES if name.startswith("page_")])
-def test_rows_come_in_the_same_order(pair: tuple[Store, AnyStore], name: str) -> None:
-    parameters = next(parameters_of(name))
-    first, second = (store.query(name, parameters).to_pylist() for store in pair)
-    texts = [[[v for v in row.values() if not isinstance(v, float)] for row in answer]
-             for answer in (first, second)]  # fmt: skip
-    assert texts[0] == texts[1]
+def in_order(answer: pa.Table) -> list[list[object]]:
+    """Return what tells in which order rows came."""
+    return [[v for v in row.values() if not isinstance(v, float)] for row in answer.to_pylist()]
 
 
-def test_types_are_those_of_the_embedded_store(pair: tuple[Store, AnyStore]) -> None:
-    """Readers tell whole numbers, times and texts apart, and need not know the engine."""
+def kinds(answer: pa.Table) -> list[list[str]]:
+    """Return the types of values: readers need not know the engine."""
 
     def kind(value: object) -> str:
-        return "number" if isinstance(value, int | float) else type(value).__name__
+        return "number" if type(value) in (int, float) else type(value).__name__
 
-    for name in QUERIES:
-        parameters = next(parameters_of(name))
-        answers = [store.query(name, parameters).slice(0, 20).to_pylist() for store in pair]
-        for one, other in zip(*answers, strict=True):
-            assert [kind(v) for v in one.values() if v is not None] == [
-                kind(v) for v in other.values() if v is not None
-            ], name
+    return [[kind(v) for v in row.values()] for row in sorted_rows(answer.to_pylist())[:20]]
 
 
 def test_the_alert_queries_give_the_golden_rows(database: Database) -> None:

@@ -83,7 +83,7 @@ PARTS = [Batch(sightings=[outer()]), Batch(sightings=[inner()]), Batch(spans=[co
 
 
 @pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
-@pytest.mark.parametrize("settling", ["each", "end"])
+@pytest.mark.parametrize("settling", ["each", pytest.param("end", marks=pytest.mark.long)])
 def test_parts_of_a_trace_at_two_servers_come_to_the_same(
     database: Database, order: tuple[int, ...], settling: str
 ) -> None:
