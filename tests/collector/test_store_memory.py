@@ -36,8 +36,7 @@ SELECT md5(i::VARCHAR) AS trace_id, left(md5(i::VARCHAR), 16) AS span_id,
 FROM (SELECT i, make_timestamp($start + i * $gap) AS t FROM range($first, $last) r(i))
 """
 HUNGRY = """
-SELECT list(DISTINCT error_message || i::VARCHAR) AS everything
-FROM tool_calls, range(3) t(i) GROUP BY span_id
+SELECT list(error_message || i::VARCHAR) AS everything FROM tool_calls, range(3) t(i)
 """
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import struct
 import subprocess
 from collections.abc import Callable
@@ -181,3 +182,18 @@ def test_a_file_from_before_a_migration_is_brought_up_to_date(
         assert found["schema_version"] == str(SCHEMA_VERSION + 1)
         assert cursor.execute("SELECT note FROM meta").fetchall()
     store.close()
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="this system can't stop a process")
+def test_hc_40_a_holder_that_is_stopped_still_holds_the_file(
+    closed_store: Path, hold: Hold
+) -> None:
+    """As under a debugger, or in a container that is paused: its locks stay."""
+    holder = hold(closed_store)
+    holder.send_signal(signal.SIGSTOP)
+    try:
+        refused(closed_store, StoreInUseError, f"held by process {holder.pid}.*--data")
+    finally:
+        holder.send_signal(signal.SIGCONT)
+    holder.communicate()
+    open_store(closed_store).close()
