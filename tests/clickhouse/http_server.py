@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import email
+import email.message
 import re
 import tempfile
 import threading
@@ -38,6 +40,9 @@ class _Handler(BaseHTTPRequestHandler):
         if not self._is_known(options):
             self._answer(403, b"Code: 516. DB::Exception: Authentication failed.", 516)
             return
+        form = self._form(body)
+        if form:
+            options, body = {**options, **form}, b""
         sql, data = (options["query"], body) if "query" in options else (body.decode(), b"")
         try:
             self._answer(200, self._run(sql, data, options))
@@ -96,6 +101,21 @@ class _Handler(BaseHTTPRequestHandler):
 
             return zstandard.ZstdDecompressor().decompressobj().decompress(data)
         return data
+
+    def _form(self, body: bytes) -> dict[str, str]:
+        """Return the fields of a form, as clients send many or long parameters."""
+        kind = self.headers.get("Content-Type", "")
+        if not kind.startswith("multipart/form-data"):
+            return {}
+        head = f"Content-Type: {kind}\r\n\r\n".encode()
+        message = email.message_from_bytes(head + body)
+        fields = {}
+        for part in message.get_payload():
+            assert isinstance(part, email.message.Message)
+            content = part.get_payload(decode=True)
+            assert isinstance(content, bytes)
+            fields[str(part.get_param("name", header="content-disposition"))] = content.decode()
+        return fields
 
     def _chunks(self) -> bytes:
         data = b""
