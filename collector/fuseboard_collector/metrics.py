@@ -71,6 +71,10 @@ COUNTERS: Final = {
     ),
     "stored_rows": _Counter("stored_rows_total", "Rows that were new.", ("table",)),
     "repeats": _Counter("repeated_rows_total", "Rows that were stored already.", ("table",)),
+    "expired_rows": _Counter(
+        "expired_rows_total", "Rows that retention found to delete.", ("why",)
+    ),
+    "compactions": _Counter("compactions_total", "Times that the data file was compacted."),
     "late_rows": _Counter(
         "late_rows_total", "Calls that came too late for the alerts' shortest window.", ("table",)
     ),
@@ -99,6 +103,7 @@ STATE: Final = {
     "queue_rows": "Rows that wait to be stored.",
     "staged_spans": "Spans of tools, of other instrumentation, that wait to be assembled.",
     "store_size_bytes": "What the data take on disk.",
+    "store_free_block_bytes": "The part of the data file that is free for new rows.",
     "oldest_row_age_seconds": "Since the oldest call arrived.",
     "build_info": "Always 1.",
 }
@@ -156,6 +161,9 @@ class CollectorMetrics(Collector):
             "store_size_bytes": store.size_bytes(),
         }
         described = store.describe() if is_available else {}
+        free = described.get("free_block_bytes")
+        if isinstance(free, int):
+            found["store_free_block_bytes"] = free
         staged = described.get("staged")
         if isinstance(staged, dict):
             found["staged_spans"] = staged["spans"]

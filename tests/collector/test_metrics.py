@@ -84,6 +84,7 @@ def test_the_state_of_the_store_is_told(used: TestClient, store: Store) -> None:
     assert value(used, "store_available") == 1
     assert value(used, "queue_rows") == 0
     assert value(used, "store_size_bytes") > 0
+    assert value(used, "store_free_block_bytes") >= 0
     assert 0 <= value(used, "oldest_row_age_seconds") < 3600
     assert value(used, "build_info", version=_version()) == 1
     assert samples(used)[("process_resident_memory_bytes", frozenset())] > 1e6

@@ -228,6 +228,7 @@ class Store:
             self._command(deletion(before))
         if plan.steps:
             self._command(_checkpoint, in_transaction=False)
+        self.stats.add("expired_rows", plan.rows, plan.why)
         return plan
 
     @property
