@@ -36,20 +36,16 @@ quantiles AS (
 ),
 attempt_quantiles AS (
     -- include page_quantiles of attempt_lengths
-),
-of_attempts AS (
-    SELECT tool, SUM(weight) AS attempts_made FROM attempt_lengths GROUP BY tool
 )
 SELECT of_calls.tool AS tool, calls, slowest, mean, mean_backoff,
        -- include page_bounded_quantiles
        ,
-       of_attempts.attempts_made,
+       attempt_quantiles.total AS attempts_made,
        attempt_quantiles.p50 AS attempt_p50,
        attempt_quantiles.p95 AS attempt_p95,
        attempt_quantiles.p99 AS attempt_p99
 FROM of_calls
 JOIN quantiles ON quantiles.tool = of_calls.tool
-LEFT JOIN of_attempts ON of_attempts.tool = of_calls.tool
 LEFT JOIN attempt_quantiles ON attempt_quantiles.tool = of_calls.tool
 ORDER BY p99 DESC, of_calls.tool
 LIMIT 1000;

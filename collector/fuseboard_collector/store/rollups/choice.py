@@ -64,7 +64,7 @@ def _variants(name: str, bound: Mapping[str, object]) -> tuple[Variants, Lengths
     if bound.get("kind") == "slow":
         return ("slowest",), None
     window = _window(bound)
-    if window is None or not _depends(name, "rolled"):
+    if window is None or not _depends(name, "rolled", ("sketched",)):
         return (), None
     needed = _parameters(name)
     if "head_until" not in needed and "last_hour" in needed:
@@ -75,11 +75,16 @@ def _variants(name: str, bound: Mapping[str, object]) -> tuple[Variants, Lengths
     # A bucket can only be put together from rollups that it holds whole.
     if step % (_HOUR_US if is_long else _QUARTER_US):
         return (), None
+    if not is_long and not _depends(name, "rolled"):
+        return (), None
     lengths = Lengths(
         hours=bool(needed & {"hours", "quarters"}),
-        sixes="sixes" in needed and step % _SIX_HOURS_US == 0,
+        sixes="six_since" in needed and step % _SIX_HOURS_US == 0,
     )
-    return (("rolled", "sketched") if is_long else ("rolled",)), lengths
+    if not is_long:
+        return ("rolled",), lengths
+    is_lean = bound.get("classes") is None
+    return (("lean", "rolled", "sketched") if is_lean else ("rolled", "sketched")), lengths
 
 
 def _window(bound: Mapping[str, object]) -> tuple[datetime, datetime] | None:

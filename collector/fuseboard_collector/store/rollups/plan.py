@@ -46,8 +46,9 @@ class Lengths:
 def plan(since: datetime, until: datetime, stock: Stock, lengths: Lengths) -> dict[str, object]:
     """Return the parameters that tell a query where to take each part of its window from.
 
-    Every instant of (since, until] is in exactly one part: ``sixes``, ``hours`` (the same as
-    ``quarters``), ``dirty_hours``, or raw up to ``head_until`` and after ``tail_since``.
+    Every instant of (since, until] is in exactly one part: six hours from ``six_since`` up to
+    ``six_until`` but for ``six_gaps``, ``hours`` (the same as ``quarters``), ``dirty_hours``, or
+    raw up to ``head_until`` and after ``tail_since``.
 
     Args:
         since: Start of the window, naive UTC.
@@ -66,8 +67,12 @@ def plan(since: datetime, until: datetime, stock: Stock, lengths: Lengths) -> di
     rest = [hour for hour in _range(first, last, HOUR) if hour not in in_sixes]
     hours = [hour for hour in rest if lengths.hours and hour not in stock.dirty_hours]
     first, last, dirty = _without_dirty_ends(first, last, sorted(set(rest) - set(hours)))
+    six_since, six_until = (sixes[0], sixes[-1] + SIX_HOURS) if sixes else (until, until)
+    present = set(sixes)
     return {
-        "sixes": sixes,
+        "six_since": six_since,
+        "six_until": six_until,
+        "six_gaps": [six for six in _range(six_since, six_until, SIX_HOURS) if six not in present],
         "hours": hours,
         "quarters": [hour + n * QUARTER for hour in hours for n in range(4)],
         "fine_since": hours[0] if hours else until,

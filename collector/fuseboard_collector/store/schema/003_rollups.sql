@@ -50,6 +50,18 @@ CREATE TABLE durations_6h AS SELECT * FROM durations_h;
 CREATE TABLE attempt_durations_h AS SELECT * FROM durations_h;
 CREATE TABLE attempt_durations_6h AS SELECT * FROM durations_h;
 
+-- The same for windows in which only tools and regions are chosen: a third of the rows.
+CREATE TABLE lean_durations_h (
+    span   TIMESTAMP NOT NULL,
+    tool   VARCHAR   NOT NULL,
+    region VARCHAR,
+    step   SMALLINT  NOT NULL,
+    weight DOUBLE    NOT NULL
+);
+CREATE TABLE lean_durations_6h AS SELECT * FROM lean_durations_h;
+CREATE TABLE lean_attempt_durations_h AS SELECT * FROM lean_durations_h;
+CREATE TABLE lean_attempt_durations_6h AS SELECT * FROM lean_durations_h;
+
 CREATE TABLE failed_attempts_6h (
     span        TIMESTAMP NOT NULL,
     environment VARCHAR,

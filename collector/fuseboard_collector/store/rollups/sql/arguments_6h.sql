@@ -1,4 +1,5 @@
--- Of each tool the hundred that failed most often; where fewer failed, those that were used most.
+-- Of each tool the hundred that failed most often, of those that failed once twenty at most; where
+-- fewer failed, those that were used most. Else arguments that never come again were most of it.
 -- The last part of the score only makes the choice among equals the same each time.
 WITH used AS (
     SELECT time_bucket(INTERVAL 6 HOUR, "end" - INTERVAL 1 MICROSECOND) AS span, tool, args_hash,
@@ -11,7 +12,11 @@ WITH used AS (
     GROUP BY 1, 2, 3
 ),
 listed AS (
-    SELECT span, tool, unnest(max_by(args_hash, score, 100)) AS args_hash
+    SELECT span, tool,
+           unnest(list_distinct(list_concat(
+               max_by(args_hash, score, 20),
+               max_by(args_hash, score, 100) FILTER (WHERE score >= 2000000)
+           ))) AS args_hash
     FROM used
     GROUP BY span, tool
 )

@@ -8,4 +8,5 @@ FROM (SELECT * FROM calls_15m
       WHERE span >= $fine_since::TIMESTAMP AND span < $fine_until::TIMESTAMP
         AND span IN (SELECT unnest($quarters::TIMESTAMP[]))
       UNION ALL
-      SELECT * FROM calls_6h WHERE span IN (SELECT unnest($sixes::TIMESTAMP[]))) AS rolled
+      SELECT * FROM calls_6h WHERE span >= $six_since::TIMESTAMP AND span < $six_until::TIMESTAMP
+        AND NOT list_contains($six_gaps::TIMESTAMP[], span)) AS rolled

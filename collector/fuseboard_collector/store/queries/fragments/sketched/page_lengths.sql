@@ -10,4 +10,5 @@ FROM (SELECT * FROM durations_h
       WHERE span >= $fine_since::TIMESTAMP AND span < $fine_until::TIMESTAMP
         AND span IN (SELECT unnest($hours::TIMESTAMP[]))
       UNION ALL
-      SELECT * FROM durations_6h WHERE span IN (SELECT unnest($sixes::TIMESTAMP[]))) AS rolled
+      SELECT * FROM durations_6h WHERE span >= $six_since::TIMESTAMP AND span < $six_until::TIMESTAMP
+        AND NOT list_contains($six_gaps::TIMESTAMP[], span)) AS rolled

@@ -5,7 +5,8 @@ SELECT bucket, tool, region,
        arg_min(pow(2, (length + (0.95 * total - (below - weight)) / weight) / 8), length)
            FILTER (WHERE below >= 0.95 * total) / 1000 AS p95,
        arg_min(pow(2, (length + (0.99 * total - (below - weight)) / weight) / 8), length)
-           FILTER (WHERE below >= 0.99 * total) / 1000 AS p99
+           FILTER (WHERE below >= 0.99 * total) / 1000 AS p99,
+       MAX(total) AS total
 FROM (SELECT *,
              SUM(weight) OVER (PARTITION BY bucket, tool, region ORDER BY length) AS below,
              SUM(weight) OVER (PARTITION BY bucket, tool, region) AS total
