@@ -11,7 +11,7 @@ PYTEST_ARGS ?=
 PACKAGES := instrumentation collector dashboard alerts grafana server
 CHECKED := $(PACKAGES) $(wildcard tests benchmarks examples scripts)
 
-.PHONY: help run test test-all adapters check format bench screenshots constraints clean
+.PHONY: help run test test-all adapters check format bench bench-store screenshots constraints clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -50,6 +50,10 @@ bench: ## Measure what a tool call costs and what the collector takes in; fails 
 	@$(SETUP) dev
 	@missed=0; for file in import_time call_overhead with_export timeouts collector_away ingest; do \
 	  echo "== $$file"; $(BIN)/python benchmarks/$$file.py $(ARGS) || missed=1; done; exit $$missed
+
+bench-store: ## Measure the dashboard's queries on 10 million calls; ARGS="--calls 100000000" for more
+	@$(SETUP) dev
+	$(BIN)/python benchmarks/store.py $(ARGS)
 
 screenshots: ## Photograph every page of the dashboard on demo data
 	@$(SETUP) dev
