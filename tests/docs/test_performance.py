@@ -58,6 +58,30 @@ def test_a_bar_on_the_page_is_the_benchmarks(begins: str, bar: float) -> None:
     assert all(float(figure) <= bar for figure in measured.split("/"))
 
 
+INGEST = constants("ingest.py")
+
+
+@pytest.mark.parametrize(
+    ("begins", "bars"),
+    [
+        ("spans of the shim", [INGEST["BARS"]["own"]]),
+        ("spans of others", [INGEST["BARS"]["foreign"], INGEST["BARS"]["foreign tools"]]),
+    ],
+)
+def test_a_share_on_the_page_is_held_by_the_benchmark(begins: str, bars: list[float]) -> None:
+    _, named, measured, _ = row(begins)
+
+    assert [float(named)] * len(bars) == bars
+    assert all(float(figure) >= float(named) for figure in measured.split("/"))
+
+
+def test_the_size_of_a_span_is_held_by_the_benchmark() -> None:
+    _, named, measured, _ = row("bytes on disk per span")
+
+    assert int(named) == INGEST["DISK_BAR"]
+    assert all(int(figure) <= INGEST["DISK_BAR"] for figure in measured.split("/"))
+
+
 def test_the_commands_on_the_page_exist() -> None:
     named = set(re.findall(r"benchmarks/[a-z_]+\.(?:py|txt)", PAGE))
 
@@ -70,6 +94,6 @@ def test_peers_are_named_in_the_versions_that_were_measured() -> None:
         line.split("==") for line in (BENCHMARKS / "peers.txt").read_text().splitlines() if line
     )
 
-    assert len(pins) == 4
+    assert len(pins) == 6
     for name, version in pins.items():
         assert f"| {name} {version} |" in PAGE, name
