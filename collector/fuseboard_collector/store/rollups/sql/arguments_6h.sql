@@ -1,4 +1,4 @@
--- Of each tool the hundred that failed most often, of those that failed once twenty at most; where
+-- Of each tool the hundred that failed most often, of those that failed once fifty at most; where
 -- fewer failed, those that were used most. Else arguments that never come again were most of it.
 -- The last part of the score only makes the choice among equals the same each time.
 WITH used AS (
@@ -14,7 +14,7 @@ WITH used AS (
 listed AS (
     SELECT span, tool,
            unnest(list_distinct(list_concat(
-               max_by(args_hash, score, 20),
+               max_by(args_hash, score, 50),
                max_by(args_hash, score, 100) FILTER (WHERE score >= 2000000)
            ))) AS args_hash
     FROM used
