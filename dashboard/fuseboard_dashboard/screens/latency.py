@@ -47,7 +47,7 @@ def _body(view: View) -> None:
         st.plotly_chart(figure, key="latency_tools")
     with panel("Where a mean call's time goes", "Back-off is waiting between attempts."):
         st.plotly_chart(latency.split_over_time(series, axis), key="latency_split")
-    with panel("By tool", "Exact quantiles over the window; ▲ = p99 slower than the line."):
+    with panel("By tool", "Quantiles, exact up to 24 hours; ▲ = p99 slower than the line."):
         _table(view, frame)
     with panel("Slowest calls"):
         calls = view.ask("page_calls", kind="slow", args_hash=None, row_limit=25)

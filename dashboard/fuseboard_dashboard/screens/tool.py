@@ -95,7 +95,7 @@ def _charts(view: View) -> None:
                 st.plotly_chart(calls.classes_over_time(outcomes, axis), key="tool_classes")
             else:
                 st.html('<div class="fb fb-quiet">No faulty call in this window.</div>')
-        with panel("Latency of calls", "Exact quantiles; back-off included."):
+        with panel("Latency of calls", "Quantiles, exact up to 24 hours; back-off included."):
             figure = latency.quantiles_over_time(series, axis, thresholds.SLOW_SECONDS, 260)
             st.plotly_chart(figure, key="tool_latency")
 
