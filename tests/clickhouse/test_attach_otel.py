@@ -12,6 +12,7 @@ from otel_table import OTEL_TRACES, insertion, span
 from fuseboard import conventions as c
 from fuseboard_collector.errors import StoreError
 from fuseboard_collector.normalise.sampling import weight
+from fuseboard_collector.store import Batch, ToolCall
 from fuseboard_collector.store.clickhouse.attaching import KEYS, attach
 
 NOON = datetime(2026, 11, 30, 12, 0, tzinfo=UTC)
@@ -101,6 +102,20 @@ def test_what_is_there_already_is_taken_once_however_often_it_is_attached(
     assert len(records(exported)) == 75
     # A successful call has an attempt, which is derived from it.
     assert len(records(exported, "attempts")) == 75
+
+
+def test_a_span_of_our_own_that_comes_both_ways_counts_once(exported: Database) -> None:
+    attached(exported)
+    end = NOON + timedelta(seconds=0.25)
+    call = ToolCall("search", end=end, duration_seconds=0.25, trace_id="ab" * 16, span_id="cd" * 8)
+    store = exported.open()
+    store.append(Batch(calls=[call])).result(30)
+    store.close()
+    exported.command(
+        insertion([span(NOON, SpanAttributes={**TOOL, c.OUTCOME: "ok", c.ATTEMPTS: "1"})])
+    )
+    assert len(records(exported)) == 1
+    assert len(records(exported, "attempts")) == 1
 
 
 def test_attempts_are_read_too(exported: Database) -> None:
