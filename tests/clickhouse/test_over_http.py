@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
@@ -93,6 +95,29 @@ def test_a_wrong_password_is_said_and_not_shown(
     assert code == 1
     assert "does not let this user do that" in said
     assert "wr0ng" not in said
+
+
+@pytest.mark.e2e
+def test_the_server_stores_what_it_is_sent(store: AnyStore, url: str, tmp_path: Path) -> None:
+    port = free_port()
+    command = [sys.executable, "-m", "fuseboard_server", "serve", "--store", url,
+               "--data", str(tmp_path / "data"), "--otlp-http-port", str(port),
+               "--otlp-grpc-port", "off", "--ui-port", "0"]  # fmt: skip
+    environment = {**os.environ, "FUSEBOARD_STORE_PASSWORD": PASSWORD}
+    said = tmp_path / "said.txt"
+    with said.open("wb") as output:
+        server = subprocess.Popen(command, env=environment, stdout=output, stderr=output)
+        try:
+            wait_until(lambda: answers(port))
+            send_spans(port)
+            wait_until(lambda: store.query("page_store").to_pylist()[0]["calls"] == SPANS)
+        finally:
+            server.terminate()
+            server.wait(30)
+    assert server.returncode == 0
+    assert url in said.read_text()
+    assert PASSWORD not in said.read_text()
+    assert not (tmp_path / "data" / "fuseboard.duckdb").exists()
 
 
 # --- rotel ---------------------------------------------------------------------------------
