@@ -406,3 +406,20 @@ def test_breakers_are_known_from_rolled_up_calls_and_heartbeats(
         store.roll_up()
     assert answers[0] == answers[1]
     assert answers[0][0][0]["state"] == "open"
+
+
+@pytest.mark.parametrize("narrowed", [{}, {"tools": ["beta"]}, {"classes": ["L3_transient"]}])
+@pytest.mark.parametrize("row_limit", [5, 1000])
+def test_the_slowest_calls_are_found_with_the_help_of_rollups(
+    rolled: tuple[Store, list[ToolCall]], narrowed: dict[str, list[str]], row_limit: int
+) -> None:
+    store, calls = rolled
+    mine = [
+        call.duration_seconds
+        for call in within(calls, NOW - timedelta(days=3), NOW)
+        if call.tool in narrowed.get("tools", TOOLS)
+        and (not narrowed.get("classes") or call.error_class in narrowed["classes"])
+    ]
+    ask = asker(store, NOW - timedelta(days=3), NOW, kind="slow", row_limit=row_limit, **narrowed)
+    found = [row["duration_seconds"] for row in ask("page_calls")]
+    assert found == sorted(mine, reverse=True)[:row_limit]

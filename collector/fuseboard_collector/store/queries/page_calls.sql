@@ -18,6 +18,7 @@ WHERE "end" > $since::TIMESTAMP AND "end" <= $until::TIMESTAMP
           WHEN 'retried' THEN attempts >= 2
           ELSE TRUE
       END
+  -- include page_calls_bound
 ORDER BY
     -- include page_calls_order
 LIMIT least($row_limit::BIGINT, 1000);

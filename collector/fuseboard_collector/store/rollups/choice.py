@@ -46,6 +46,8 @@ def choose(
     window = _window(bound)
     if window is None:
         return _ready(query, variants, bound)
+    if "slowest" in variants and (least := _slow_bound(cursor, window, bound)) is not None:
+        return _ready(query, ("outstanding", *variants), {**bound, "slow_bound": least})
     is_exact = "sketched" not in variants and _depends(query.name, "weighted", variants)
     if lengths is not None or is_exact:
         cursor.execute("BEGIN")
@@ -85,6 +87,21 @@ def _variants(name: str, bound: Mapping[str, object]) -> tuple[Variants, Lengths
         return ("rolled",), lengths
     is_lean = bound.get("classes") is None
     return (("lean", "rolled", "sketched") if is_lean else ("rolled", "sketched")), lengths
+
+
+def _slow_bound(
+    cursor: Connection, window: tuple[datetime, datetime], bound: Mapping[str, object]
+) -> object:
+    """Return a duration that the slowest calls of a window reach, in seconds; None if unknown."""
+    if bound.get("classes") is not None or bound.get("args_hash") is not None:
+        return None
+    cursor.execute("BEGIN")
+    planned = plan(*window, _stock(cursor), Lengths(hours=True, sixes=True))
+    statement = load("slow_bound", _FOLDER).statements[0]
+    given = {**bound, **planned}
+    wanted = {key: given[key] for key in statement.parameters}
+    ((least,),) = cursor.execute(statement.sql, wanted).fetchall()
+    return least
 
 
 def _window(bound: Mapping[str, object]) -> tuple[datetime, datetime] | None:

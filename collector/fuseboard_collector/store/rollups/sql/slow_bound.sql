@@ -1,0 +1,17 @@
+-- A duration that as many calls as are asked for reach: the longest of every rollup is one. Null
+-- where there are fewer rollups.
+SELECT CASE WHEN COUNT(*) >= $row_limit::BIGINT THEN MIN(duration_max) END
+FROM (SELECT duration_max
+      FROM (SELECT tool, region, duration_max
+            FROM calls_15m
+            WHERE span >= $fine_since::TIMESTAMP AND span < $fine_until::TIMESTAMP
+              AND span IN (SELECT unnest($quarters::TIMESTAMP[]))
+            UNION ALL
+            SELECT tool, region, duration_max
+            FROM calls_6h
+            WHERE span >= $six_since::TIMESTAMP AND span < $six_until::TIMESTAMP
+              AND NOT list_contains($six_gaps::TIMESTAMP[], span)) AS rolled
+      WHERE @among($tools::VARCHAR[], tool)
+        AND @among($regions::VARCHAR[], COALESCE(region, 'unknown'))
+      ORDER BY duration_max DESC
+      LIMIT $row_limit::BIGINT) AS longest;
