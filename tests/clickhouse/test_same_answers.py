@@ -40,15 +40,20 @@ FIXED: dict[str, object] = {
 }  # fmt: skip
 
 
-def parameters_of(name: str) -> Iterator[dict[str, object]]:
-    """Yield parameters to ask a query with: each choice once, and the plain ones."""
+def parameters_of(name: str, thorough: bool = True) -> Iterator[dict[str, object]]:
+    """Yield parameters to ask a query with: the plain ones, then each choice once.
+
+    Args:
+        name: The query.
+        thorough: Take all values of a choice; else the first that restricts.
+    """
     wanted = {item for part in named_queries.load(name).statements for item in part.parameters}
     # An export of everything is large; its window is looked at elsewhere.
     chosen = [key for key in CHOICES if key in wanted and not name.startswith("export_")]
     plain = {key: FIXED.get(key, CHOICES.get(key, [None])[0]) for key in wanted}
     yield plain
     for key in chosen:
-        for value in CHOICES[key][1:]:
+        for value in CHOICES[key][1:] if thorough else CHOICES[key][1:2]:
             yield {**plain, key: value}
 
 
@@ -122,7 +127,7 @@ def same(one: object, other: object) -> bool:
 def test_a_query_gives_the_same_rows(pair: tuple[Store, AnyStore], name: str) -> None:
     duckdb, clickhouse = pair
     filled = 0
-    for number, parameters in enumerate(parameters_of(name)):
+    for number, parameters in enumerate(parameters_of(name, name in {"page_totals", "page_calls"})):
         expected = duckdb.query(name, parameters)
         found = clickhouse.query(name, parameters)
         assert found.schema.names == expected.schema.names
