@@ -15,6 +15,7 @@ import pytest
 from fuseboard_collector.errors import StoreError, StoreReadOnlyError
 from fuseboard_collector.store import Batch, Store, ToolCall, copying, open_store
 from fuseboard_collector.store.retention import Keep
+from fuseboard_collector.store.writer import Command
 
 NOW = 1_796_000_000_000_000
 EVERYTHING = {"since": None, "until": None}
@@ -117,6 +118,26 @@ def test_a_request_that_waits_already_is_stored_after_the_compaction(
     again = open_store(store.path, retention_days=None)
     assert count(again) == 5_003
     again.close()
+
+
+def test_nothing_is_done_to_the_old_file_once_the_new_one_is_in_its_place(
+    store: Store, monkeypatch: pytest.MonkeyPatch, until: Callable[..., None]
+) -> None:
+    """Its log would be taken for the new file's, which could not be opened with it any more."""
+    fill(store, 1)
+    done: list[Command] = []
+    maintenance = store._writer._maintenance
+
+    def due_after_the_compaction() -> Command | None:
+        if done or not store.stats.get("compactions"):
+            return maintenance()
+        done.append(Command(lambda connection: connection.execute("DELETE FROM tool_calls")))
+        return done[0]
+
+    monkeypatch.setattr(store._writer, "_maintenance", due_after_the_compaction)
+    store.compact()
+    until(lambda: done and done[0].done.done(), "maintenance")
+    assert count(store) == 0
 
 
 def test_without_room_for_the_copy_the_file_stays(

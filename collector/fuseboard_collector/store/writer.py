@@ -273,7 +273,10 @@ class Writer:
                 self._process(group)
             elif self._stopping:
                 break
-            busy = self._session is not None and self._maintain()
+            # After a compaction the session is still that of a file without a name: its log
+            # would lie beside the new file and keep that from being opened.
+            is_sound = self._session is not None and not self._broken
+            busy = is_sound and self._maintain()
         self._refuse_queued(StoreError("the store is closed"))
         self._close_session()
 
