@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -170,6 +171,32 @@ def test_lists_and_maps_are_not_shared_between_spans(reader: WireReader) -> None
     ((_, (first, second)), *_) = reader.traces(request([span, span]).SerializeToString()).groups
     assert first.attributes == second.attributes == {"k": [1]}
     assert first.attributes["k"] is not second.attributes["k"]
+
+
+def test_a_source_that_is_large_is_read_and_not_remembered(reader: WireReader) -> None:
+    """Else 256 requests with resources of megabytes would stay in memory for good."""
+    remembered = dict(reader._sources)
+    pairs = [KeyValue(key="large", value=AnyValue(string_value="x" * wire._MAX_SOURCE_BYTES))]
+    assert same(reader, request([], pairs).SerializeToString())
+    assert reader._sources == remembered
+
+
+def test_threads_share_a_memory_that_is_forgotten_all_the_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(wire, "_MAX_PAIRS", 7)
+    monkeypatch.setattr(wire, "_MAX_KEYS", 3)
+    monkeypatch.setattr(wire, "_MAX_SOURCES", 2)
+    bodies = [path.read_bytes() for path in RECORDINGS[:40]]
+    expected = [otlp_protobuf.decode_by_class(body) for body in bodies]
+    reader = WireReader()
+
+    def read_all(start: int) -> bool:
+        turned = [*range(start, len(bodies)), *range(start)]
+        return all(reader.traces(bodies[place]) == expected[place] for place in turned)
+
+    with ThreadPoolExecutor(4) as threads:
+        assert all(threads.map(read_all, range(0, len(bodies), 5)))
 
 
 def test_memory_of_attributes_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:

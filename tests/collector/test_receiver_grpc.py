@@ -20,8 +20,10 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from tests.collector.grpc_client import Answer, Client, Serving, serving_grpc
 
 from fuseboard import conventions as c
+from fuseboard_collector.receiver import grpc_server
 from fuseboard_collector.receiver import intake as intake_module
 from fuseboard_collector.receiver.body import MAX_BODY
+from fuseboard_collector.receiver.grpc_server import SERVICES
 from fuseboard_collector.receiver.intake import Signal
 from fuseboard_collector.store import Store, open_store
 from fuseboard_collector.tokens import Token
@@ -188,6 +190,74 @@ def test_a_token_is_asked_for(store: Store, traces: bytes, export: Rows) -> None
         assert answer.code is OK
         client.close()
     assert len(export("calls")) == 1
+
+
+class Silent:
+    """A call that is begun and whose message does not come."""
+
+    def __init__(self, address: str) -> None:
+        self._over = threading.Event()
+        self._channel = grpc.insecure_channel(address)
+        export = self._channel.stream_unary(f"/{SERVICES[Signal.TRACES]}/Export")
+        self._call = export.future(self._messages(), timeout=30)
+
+    def _messages(self) -> Iterator[bytes]:
+        self._over.wait(30)
+        yield b""
+
+    def code(self) -> grpc.StatusCode:
+        code = self._call.code()
+        assert isinstance(code, grpc.StatusCode)
+        return code
+
+    def end(self) -> grpc.StatusCode:
+        self._over.set()
+        code = self.code()
+        self._channel.close()
+        return code
+
+
+def test_nothing_is_read_of_a_call_without_the_token(store: Store) -> None:
+    with serving_grpc(store, Token("s3cret")) as serving:
+        silent = Silent(serving.address)
+        assert silent.code() is grpc.StatusCode.UNAUTHENTICATED
+        silent.end()
+
+
+def test_few_messages_are_read_at_once_and_the_others_are_asked_again(
+    store: Store, traces: bytes, monkeypatch: pytest.MonkeyPatch, until: Callable[..., None]
+) -> None:
+    monkeypatch.setattr(grpc_server, "READING_AT_ONCE", 2)
+    monkeypatch.setattr(grpc_server, "TURN_SECONDS", 0.1)
+    with serving_grpc(store) as serving:
+        client = Client(serving.address)
+        silent = [Silent(serving.address) for _ in range(2)]
+        until(serving.receiver._reading.locked, "both to be read")
+        answer = client.export(traces)
+        assert (answer.code, answer.retry_after) == (grpc.StatusCode.RESOURCE_EXHAUSTED, 1)
+        assert [one.end() for one in silent] == [OK, OK]
+        assert client.export(traces).code is OK
+        client.close()
+
+
+def test_a_message_that_does_not_come_is_given_up(
+    serving: Serving, client: Client, traces: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr(grpc_server, "BODY_SECONDS", 0.1)
+        silent = Silent(serving.address)
+        assert silent.code() is grpc.StatusCode.UNAVAILABLE
+        silent.end()
+    assert client.export(traces).code is OK
+    assert serving.receiver._reading._value == grpc_server.READING_AT_ONCE
+
+
+def test_a_call_without_a_message_is_an_invalid_argument(serving: Serving) -> None:
+    with grpc.insecure_channel(serving.address) as channel:
+        export = channel.stream_unary(f"/{SERVICES[Signal.TRACES]}/Export")
+        with pytest.raises(grpc.RpcError) as caught:
+            export(iter(()), timeout=30)
+    assert caught.value.code() is grpc.StatusCode.INVALID_ARGUMENT
 
 
 def test_health_is_answered_and_other_methods_are_unknown(client: Client) -> None:

@@ -13,7 +13,7 @@ from starlette.testclient import TestClient
 from fuseboard import conventions as c
 from fuseboard_collector.receiver import body as body_module
 from fuseboard_collector.receiver.body import MAX_BODY
-from fuseboard_collector.receiver.limits import MAX_RECORDS
+from fuseboard_collector.receiver.limits import MAX_EVENTS, MAX_RECORDS
 from fuseboard_collector.store import Store
 
 PB = {"content-type": "application/x-protobuf"}
@@ -74,6 +74,24 @@ def test_records_are_counted_however_small_they_are(
     answer = client.post(path, content=body, headers=PB)
     assert answer.status_code == 413
     assert f"{MAX_RECORDS} records" in Status.FromString(answer.content).message
+
+
+@pytest.mark.parametrize("spans", [1, 4], ids=["in one span", "over spans"])
+@pytest.mark.parametrize("extra", [b"", b"\x6a\x00"], ids=["usual", "with a link"])
+def test_events_are_counted_however_small_they_are(
+    client: TestClient, spans: int, extra: bytes
+) -> None:
+    """Millions fit into a body, and an object of each takes a hundred times its bytes."""
+    ids = varint_field(b"\x0a", b"t" * 16) + varint_field(b"\x12", b"s" * 8)
+
+    def body(events: int) -> bytes:
+        span = varint_field(b"\x12", ids + b"\x5a\x00" * (events // spans) + extra)
+        return varint_field(b"\x0a", varint_field(b"\x12", span * spans))
+
+    answer = client.post("/v1/traces", content=body(MAX_EVENTS + spans), headers=PB)
+    assert answer.status_code == 413
+    assert f"{MAX_EVENTS} events" in Status.FromString(answer.content).message
+    assert client.post("/v1/traces", content=body(1_000), headers=PB).status_code == 200
 
 
 @pytest.mark.parametrize(

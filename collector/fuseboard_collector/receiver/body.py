@@ -106,8 +106,13 @@ async def read(
     except ClientDisconnect:
         raise MalformedError("the client hung up in the middle of the body") from None
     except TimeoutError:
-        raise TooSlowError(f"the body took longer than {BODY_SECONDS:g} s") from None
+        raise too_slow() from None
     return b"".join(chunks)
+
+
+def too_slow() -> TooSlowError:
+    """Return the refusal of a body that does not arrive."""
+    return TooSlowError(f"the body took longer than {BODY_SECONDS:g} s")
 
 
 def _over(limit: int) -> str:

@@ -1,15 +1,16 @@
 """OTLP/gRPC: the three export services and gRPC's health check, on the same intake as HTTP.
 
 Handlers get raw bytes, so that a message that can't be decoded is refused with the same words as
-over HTTP. Messages are unpacked here and not by gRPC, which unpacks the whole of a message before
-it looks at its size.
+over HTTP, and they get them as streams of one message, so that gRPC reads nothing of a call before
+its token was looked at and there is room. Messages are unpacked here and not by gRPC, which unpacks
+the whole of a message before it looks at its size.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
 
 import grpc
 from google.protobuf.any_pb2 import Any as AnyMessage
@@ -19,18 +20,21 @@ from google.rpc.status_pb2 import Status
 from grpc import aio
 
 from fuseboard_collector.receiver.answers import export_response
-from fuseboard_collector.receiver.body import MAX_BODY, Encoding
+from fuseboard_collector.receiver.body import BODY_SECONDS, MAX_BODY, Encoding, too_slow
 from fuseboard_collector.receiver.errors import (
+    MalformedError,
+    OverloadedError,
     RefusedError,
     StoppingError,
     UnauthenticatedError,
 )
-from fuseboard_collector.receiver.intake import Intake, Signal, reasons
+from fuseboard_collector.receiver.intake import MAX_BYTES_IN_FLIGHT, Intake, Signal, reasons
 from fuseboard_collector.receiver.unpacking import Packing
 from fuseboard_collector.tokens import OPEN, Token
 
 if TYPE_CHECKING:
-    Handler = Callable[[bytes, aio.ServicerContext[bytes, bytes]], Awaitable[bytes]]
+    Context: TypeAlias = aio.ServicerContext[bytes, bytes]
+    Handler = Callable[[AsyncIterator[bytes], Context], Awaitable[bytes]]
 
 SERVICES: Final = {
     Signal.TRACES: "opentelemetry.proto.collector.trace.v1.TraceService",
@@ -43,6 +47,10 @@ NOT_SERVING: Final = b"\x08\x02"
 """A ``HealthCheckResponse`` with its one field; not worth a package of its own."""
 
 WHO = "send the server's token as metadata: authorization: Bearer TOKEN"
+READING_AT_ONCE: Final = MAX_BYTES_IN_FLIGHT // MAX_BODY
+"""Messages that may be arriving; gRPC holds what has come of one, and tells nobody."""
+TURN_SECONDS: Final = 10.0
+"""How long a call waits to be read. Until then gRPC holds 64 KiB of it at most."""
 _GZIP_MAGIC = b"\x1f\x8b"  # as protobuf: field 3 of wire type 7, which does not exist
 _CODES = {code.value[0]: code for code in grpc.StatusCode}
 _OPTIONS: Final = (
@@ -51,6 +59,9 @@ _OPTIONS: Final = (
     ("grpc.per_message_decompression", 0),
     ("grpc.compression_enabled_algorithms_bitset", 0b101),  # identity and gzip
     ("grpc.max_concurrent_streams", 64),
+    # Without guesses at the line's capacity: they let 16 MiB of each unread message come.
+    ("grpc.http2.bdp_probe", 0),
+    ("grpc.http2.lookahead_bytes", 64 * 1024),
     ("grpc.server_handshake_timeout_ms", 20_000),
     ("grpc.keepalive_time_ms", 60_000),
     ("grpc.keepalive_timeout_ms", 20_000),
@@ -71,6 +82,7 @@ class GrpcReceiver:
         self._intake = intake
         self._token = token
         self._server: aio.Server | None = None
+        self._reading = asyncio.Semaphore(READING_AT_ONCE)
 
     async def start(self, address: str) -> int:
         """Listen and serve.
@@ -86,8 +98,8 @@ class GrpcReceiver:
         """
         server = aio.server(options=_OPTIONS)
         for signal, service in SERVICES.items():
-            server.add_generic_rpc_handlers((_unary(service, "Export", self._exporting(signal)),))
-        server.add_generic_rpc_handlers((_unary(HEALTH, "Check", self._health),))
+            server.add_generic_rpc_handlers((_method(service, "Export", self._exporting(signal)),))
+        server.add_generic_rpc_handlers((_method(HEALTH, "Check", self._health),))
         try:
             port: int = server.add_insecure_port(address)
         except RuntimeError as error:
@@ -103,9 +115,9 @@ class GrpcReceiver:
             await self._server.stop(seconds)
 
     def _exporting(self, signal: Signal) -> Handler:
-        async def export(message: bytes, context: aio.ServicerContext[bytes, bytes]) -> bytes:
+        async def export(messages: AsyncIterator[bytes], context: Context) -> bytes:
             try:
-                answer = await self._export(signal, message, context)
+                answer = await self._export(signal, messages, context)
             except RefusedError as error:
                 code = _CODES[error.code if error.grpc_code is None else error.grpc_code]
                 self._intake.stats.add("refused_requests", label=code.name)
@@ -117,15 +129,16 @@ class GrpcReceiver:
         return export
 
     async def _export(
-        self, signal: Signal, message: bytes, context: aio.ServicerContext[bytes, bytes]
+        self, signal: Signal, messages: AsyncIterator[bytes], context: Context
     ) -> bytes:
         self._intake.stats.add("requests", label=signal.word)
         if not self._token.admits(_metadata(context, "authorization")):
             raise UnauthenticatedError(WHO)
-        packing = Packing.GZIP if message.startswith(_GZIP_MAGIC) else Packing.NONE
         with self._intake.room() as room:
-            room.take(len(message))
             try:
+                message = await self._message(messages)
+                room.take(len(message))
+                packing = Packing.GZIP if message.startswith(_GZIP_MAGIC) else Packing.NONE
                 rejected = await self._intake.take(
                     signal, Encoding.PROTOBUF, packing, message, room
                 )
@@ -135,23 +148,36 @@ class GrpcReceiver:
                 raise StoppingError("the server is stopping") from None
         return export_response(signal, rejected.total(), reasons(rejected))
 
-    async def _health(self, _: bytes, __: aio.ServicerContext[bytes, bytes]) -> bytes:
+    async def _message(self, messages: AsyncIterator[bytes]) -> bytes:
+        try:
+            await asyncio.wait_for(self._reading.acquire(), TURN_SECONDS)
+        except TimeoutError:
+            raise OverloadedError("too many requests are being read") from None
+        try:
+            message = await asyncio.wait_for(anext(messages, None), BODY_SECONDS)
+        except TimeoutError:
+            raise too_slow() from None
+        finally:
+            self._reading.release()
+        if message is None:
+            raise MalformedError("the call has no message")
+        return message
+
+    async def _health(self, _: AsyncIterator[bytes], __: Context) -> bytes:
         return SERVING if self._intake.is_ready() else NOT_SERVING
 
 
-def _unary(service: str, method: str, handler: Handler) -> grpc.GenericRpcHandler[Any, Any]:
-    unary = grpc.unary_unary_rpc_method_handler(handler)
-    return grpc.method_handlers_generic_handler(service, {method: unary})
+def _method(service: str, name: str, handler: Handler) -> grpc.GenericRpcHandler[Any, Any]:
+    method = grpc.stream_unary_rpc_method_handler(handler)
+    return grpc.method_handlers_generic_handler(service, {name: method})
 
 
-def _metadata(context: aio.ServicerContext[bytes, bytes], name: str) -> str | bytes | None:
+def _metadata(context: Context, name: str) -> str | bytes | None:
     values = [value for key, value in context.invocation_metadata() or () if key == name]
     return values[0] if len(values) == 1 else None
 
 
-async def _abort(
-    context: aio.ServicerContext[bytes, bytes], code: grpc.StatusCode, error: RefusedError
-) -> NoReturn:
+async def _abort(context: Context, code: grpc.StatusCode, error: RefusedError) -> NoReturn:
     """End the call; OTLP has clients retry RESOURCE_EXHAUSTED only where they are told when to."""
     message = str(error)
     trailing: tuple[tuple[str, bytes], ...] = ()

@@ -12,6 +12,8 @@ MAX_RECORDS: Final = 50_000
 Collectors send 8192 at once. 32 MiB can hold a million empty spans: 1.6 GB and a minute.
 """
 
+MAX_EVENTS: Final = 200_000
+"""Events of all spans of a protobuf request: one of two bytes takes two hundred when decoded."""
 
 MAX_JSON_CONTAINERS: Final = 1_000_000
 """Objects and lists of a JSON body; a span has about 45. While they are made nothing else runs."""
@@ -22,12 +24,14 @@ class Allowance:
 
     Attributes:
         left: How many; below 0 the request has to be refused.
+        events: How many events of spans, likewise.
     """
 
-    __slots__ = ("left",)
+    __slots__ = ("events", "left")
 
     def __init__(self) -> None:
         self.left = MAX_RECORDS
+        self.events = MAX_EVENTS
 
     def spend(self, records: int = 0) -> None:
         """Count a group and the records in it.
@@ -38,6 +42,18 @@ class Allowance:
         self.left -= records + 1
         if self.left < 0:
             raise too_many()
+
+    def spend_events(self, events: int = 1) -> None:
+        """Count events of spans.
+
+        Raises:
+            TooLargeError: If the request has more than it may.
+        """
+        self.events -= events
+        if self.events < 0:
+            raise TooLargeError(
+                f"the request has more than {MAX_EVENTS} events: send smaller batches"
+            )
 
 
 def too_many() -> TooLargeError:

@@ -48,6 +48,7 @@ def decode_by_class(body: bytes) -> Traces:
         allowance.spend()
         for scope in group.scope_spans:
             allowance.spend(len(scope.spans))
+            allowance.spend_events(sum(len(span.events) for span in scope.spans))
             source = messages.source(group.resource, scope.scope)
             traces.groups.append((source, messages.spans(scope.spans, traces.rejected)))
     return traces

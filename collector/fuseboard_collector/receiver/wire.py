@@ -44,6 +44,7 @@ _STRING, _BOOL, _INT, _FLOAT = 0x0A, 0x10, 0x18, 0x21
 _EVENT_TIME, _EVENT_DROPPED, _STATUS_CODE = 0x09, 0x20, 0x18
 
 _MAX_SOURCES = 256
+_MAX_SOURCE_BYTES = 8 * 1024
 _MAX_KEYS = 4_096
 _MAX_PAIRS = 65_536
 _MAX_VALUES = 1_024
@@ -123,7 +124,7 @@ class WireReader:
                 left -= 1
                 if left < 0:
                     raise too_many()
-                self._add_span(body, first, last, spans, traces.rejected)
+                self._add_span((body, first, last), spans, traces.rejected, allowance)
             elif tag == _FIELD_1:
                 _expect(scope is None)
                 scope = body[first:last]
@@ -138,21 +139,30 @@ class WireReader:
     def _source(self, resource: bytes, scope: bytes) -> Source:
         found = self._sources.get((resource, scope))
         if found is None:
-            if len(self._sources) >= _MAX_SOURCES:
-                self._sources = {}
             found = messages.source(
                 Resource.FromString(resource), InstrumentationScope.FromString(scope)
             )
+            if len(resource) + len(scope) > _MAX_SOURCE_BYTES:
+                return found
+            if len(self._sources) >= _MAX_SOURCES:
+                self._sources = {}
             self._sources[resource, scope] = found
         return found
 
     def _add_span(
-        self, body: bytes, begin: int, end: int, spans: list[IncomingSpan], rejected: Counter[str]
+        self,
+        where: tuple[bytes, int, int],
+        spans: list[IncomingSpan],
+        rejected: Counter[str],
+        allowance: Allowance,
     ) -> None:
+        body, begin, end = where
         try:
-            trace_id, span_id, span = self._span(body, begin, end)
+            trace_id, span_id, span = self._span(body, begin, end, allowance)
         except (UnusualError, IndexError, struct.error, UnicodeDecodeError):
-            spans += messages.spans([Span.FromString(body[begin:end])], rejected)
+            message = Span.FromString(body[begin:end])
+            allowance.spend_events(len(message.events))
+            spans += messages.spans([message], rejected)
             return
         reason = messages.fault_of_ids(trace_id, span_id)
         if reason:
@@ -161,7 +171,7 @@ class WireReader:
             spans.append(span)
 
     def _span(  # noqa: C901 - a branch per field; a table of functions would cost twice the time
-        self, body: bytes, position: int, end: int
+        self, body: bytes, position: int, end: int, allowance: Allowance
     ) -> tuple[bytes, bytes, IncomingSpan]:
         """Read a ``Span``; of a field that comes twice the last counts, as in protobuf."""
         trace_id = span_id = parent = b""
@@ -211,6 +221,7 @@ class WireReader:
                     _expect(not code and not message)
                     code, message = _status(raw)
             elif tag == _EVENT:
+                allowance.spend_events()
                 events.append(self._event(raw))
             else:
                 _expect(tag == _TRACE_STATE)
