@@ -69,6 +69,7 @@ def plan(since: datetime, until: datetime, stock: Stock, lengths: Lengths) -> di
     first, last, dirty = _without_dirty_ends(first, last, sorted(set(rest) - set(hours)))
     six_since, six_until = (sixes[0], sixes[-1] + SIX_HOURS) if sixes else (until, until)
     present = set(sixes)
+    last_hour = _down(until, HOUR)
     return {
         "six_since": six_since,
         "six_until": six_until,
@@ -82,7 +83,8 @@ def plan(since: datetime, until: datetime, stock: Stock, lengths: Lengths) -> di
         "dirty_hours": dirty,
         "dirty_since": dirty[0] if dirty else until,
         "dirty_until": dirty[-1] + HOUR if dirty else until,
-        "last_hour": _down(until, HOUR),
+        "last_hour": last_hour,
+        "stale_since": min((hour for hour in stock.dirty_hours if hour < last_hour), default=until),
     }
 
 

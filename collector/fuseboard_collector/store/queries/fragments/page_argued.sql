@@ -3,7 +3,6 @@ SELECT environment, agent, tool, COALESCE(region, 'unknown') AS region, args_has
             ELSE error_class END AS class_of_fault,
        weight, "end" AS last_end
 FROM (
-    -- include page_raw_calls
+    -- include page_all_calls
 ) AS raw_calls
 WHERE args_hash IS NOT NULL
--- include page_rolled_arguments

@@ -14,7 +14,7 @@ FROM (SELECT instance, first_beat, last_beat, service, breakers, running
       UNION ALL
       SELECT instance, time, time, service, breakers, calls_in_flight
       FROM heartbeats
-      WHERE time <= $last_hour::TIMESTAMP
+      WHERE time > $stale_since::TIMESTAMP AND time <= $last_hour::TIMESTAMP
         AND time_bucket(INTERVAL 1 HOUR, time - INTERVAL 1 MICROSECOND)
             IN (SELECT span FROM dirty_spans WHERE hours = 1)) AS known
 GROUP BY instance
