@@ -29,7 +29,7 @@ from fuseboard_collector.errors import (
 )
 from fuseboard_collector.metrics import Exposition
 from fuseboard_collector.receiver.body import read
-from fuseboard_collector.receiver.errors import TooLargeError
+from fuseboard_collector.receiver.errors import RefusedError
 from fuseboard_collector.remote import ARROW_STREAM, QUERY_PATH, STATS_PATH, RemoteReader
 from fuseboard_collector.store.surface import AnyStore
 from fuseboard_collector.tokens import OPEN, Token
@@ -85,8 +85,8 @@ class ReadApi:
         try:
             parameters = _parameters(await read(request, MAX_PARAMETERS))
             spool = await self._answer(request.path_params["name"], parameters)
-        except TooLargeError as error:
-            return refused(413, "TooLargeError", str(error))
+        except RefusedError as error:
+            return refused(error.status, type(error).__name__, str(error))
         except UnknownQueryError as error:
             return refused(404, "UnknownQueryError", str(error))
         except QueryParameterError as error:
@@ -160,9 +160,12 @@ class ReadApi:
 
     async def stats(self, _request: Request) -> Response:
         """Answer ``GET /api/v1/stats``: what the collector has done since its start."""
-        found = await asyncio.get_running_loop().run_in_executor(
-            self._threads, self._store.describe
-        )
+        try:
+            found = await asyncio.get_running_loop().run_in_executor(
+                self._threads, self._store.describe
+            )
+        except StoreError as error:
+            return refused(503, type(error).__name__, str(error))
         return JSONResponse({**found, **self._about})
 
 

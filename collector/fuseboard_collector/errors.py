@@ -43,10 +43,10 @@ class StoreReadOnlyError(StoreBusyError):
     """The data file is damaged, or being compacted: it can be read, but nothing is stored.
 
     Attributes:
-        what: What was found damaged, or what is going on.
+        what: What was found damaged, or what is going on; empty if another process said it.
     """
 
-    def __init__(self, message: str, what: str) -> None:
+    def __init__(self, message: str, what: str = "") -> None:
         super().__init__(message)
         self.what = what
 

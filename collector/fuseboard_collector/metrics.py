@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import Final, NamedTuple
@@ -22,6 +23,7 @@ from prometheus_client.metrics_core import (
 )
 from prometheus_client.registry import Collector
 
+from fuseboard_collector.errors import StoreError
 from fuseboard_collector.stats import BUCKETS
 from fuseboard_collector.store.surface import AnyStore
 
@@ -160,7 +162,10 @@ class CollectorMetrics(Collector):
             "queue_rows": store.queue_rows(),
             "store_size_bytes": store.size_bytes(),
         }
-        described = store.describe() if is_available else {}
+        described: dict[str, object] = {}
+        if is_available:
+            with suppress(StoreError):  # it went away meanwhile
+                described = store.describe()
         free = described.get("free_block_bytes")
         if isinstance(free, int):
             found["store_free_block_bytes"] = free

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import asdict
 from ipaddress import ip_address
@@ -20,6 +21,8 @@ from starlette.types import Receive, Scope, Send
 
 from fuseboard_collector.api import guarded, refused
 from fuseboard_collector.errors import StoreBusyError, StoreError
+from fuseboard_collector.receiver.body import read
+from fuseboard_collector.receiver.errors import RefusedError
 from fuseboard_collector.store.retention import Keep, Plan
 from fuseboard_collector.store.store import Store
 from fuseboard_collector.tokens import OPEN, Token
@@ -100,8 +103,10 @@ class Operations:
             self._busy = True
             try:
                 return await endpoint(request)
-            except ValueError as error:
-                return refused(400, "ValueError", str(error))
+            except (ValueError, RecursionError) as error:
+                return refused(400, "ValueError", str(error)[:200])
+            except RefusedError as error:
+                return refused(error.status, type(error).__name__, str(error))
             except StoreError as error:
                 status = 503 if isinstance(error, StoreBusyError) else 409
                 return refused(status, type(error).__name__, str(error))
@@ -159,12 +164,7 @@ def plan_as_json(plan: Plan) -> dict[str, Any]:
 
 
 async def _body(request: Request) -> dict[str, Any]:
-    body = b""
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > MAX_BODY:
-            raise ValueError(f"send at most {MAX_BODY} bytes")
-    found = json.loads(body or b"{}")
+    found = json.loads(await read(request, MAX_BODY) or b"{}")
     if not isinstance(found, dict):
         raise ValueError("send a JSON object")
     return found
@@ -180,7 +180,9 @@ def keep_of(configured: Keep, wanted: Mapping[str, Any]) -> Keep:
     size = wanted.get("max_bytes", configured.max_bytes)
     for name, value in (("days", days), ("max_bytes", size)):
         if value is not None and (
-            isinstance(value, bool) or not isinstance(value, int | float) or not value > 0
+            isinstance(value, bool)
+            or not isinstance(value, int | float)
+            or not 0 < value < math.inf
         ):
             raise ValueError(f"{name} must be a number above 0, not {value!r}")
     return Keep(None if days is None else float(days), None if size is None else int(size))

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 from starlette.testclient import TestClient
 
-from fuseboard_collector import api
+from fuseboard_collector import api, errors
 from fuseboard_collector.api import RemoteReader
 from fuseboard_collector.errors import (
     QueryParameterError,
@@ -22,6 +22,7 @@ from fuseboard_collector.errors import (
     StoreInUseError,
     UnknownQueryError,
 )
+from fuseboard_collector.receiver import body
 from fuseboard_collector.store import Batch, Store, ToolCall, open_store
 
 NOW = datetime(2026, 11, 30, 12, 0, tzinfo=UTC)
@@ -54,6 +55,41 @@ def test_errors_arrive_as_they_left(collector: str) -> None:
         reader.query("../../etc/passwd")
     with pytest.raises(QueryParameterError, match=r"needs \$since, \$until too"):
         reader.query("export_calls")
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        kind for kind in vars(errors).values()
+        if isinstance(kind, type) and issubclass(kind, StoreError)
+    ],
+)  # fmt: skip
+def test_every_error_of_a_store_keeps_its_kind_and_words_on_the_way(
+    store: Store, collector: str, kind: type[StoreError], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise kind("it is so")
+
+    monkeypatch.setattr(store, "stream", fail)
+    monkeypatch.setattr(store, "describe", fail)
+    reader = RemoteReader(collector)
+    for ask in (lambda: reader.query("export_calls", EVERYTHING), reader.describe):
+        with pytest.raises(StoreError, match="it is so") as caught:
+            ask()
+        assert type(caught.value) is kind
+
+
+def test_parameters_that_do_not_arrive_are_given_up(
+    collector: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(body, "BODY_SECONDS", 0.1)
+    host, port = collector.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port)), timeout=10) as link:
+        link.sendall(
+            b"POST /api/v1/query/export_calls HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n"
+            b"content-type: application/json\r\n\r\n{"
+        )
+        assert link.recv(1000).startswith(b"HTTP/1.1 408 ")
 
 
 def test_a_query_that_writes_is_not_offered(client: TestClient) -> None:

@@ -4,6 +4,8 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
 
 import duckdb
 import pytest
@@ -272,6 +274,30 @@ def test_json_is_what_operations_answer(server: tuple[Store, str]) -> None:
 
     with RemoteReader(url).operated(operations.RETENTION_PATH, {"dry_run": True}) as answer:
         assert json.loads(answer.read()) == {"before": None, "rows": 0, "why": ""}
+
+
+@pytest.mark.parametrize(
+    ("content", "status", "words"),
+    [
+        ('{"max_bytes": 1e400}', 400, "max_bytes must be a number above 0, not inf"),
+        ('{"days": true}', 400, "days must be a number above 0, not True"),
+        ("[]", 400, "send a JSON object"),
+        ("[" * 4000, 400, "recursion"),
+        (" " * 5000, 413, "larger than 4096 bytes"),
+    ],
+)
+def test_what_an_operation_is_wrongly_asked_is_said(
+    server: tuple[Store, str], content: str, status: int, words: str
+) -> None:
+    request = Request(
+        server[1] + operations.RETENTION_PATH,
+        content.encode(),
+        {"content-type": "application/json"},
+    )
+    with pytest.raises(HTTPError) as caught:
+        urlopen(request, timeout=20)
+    assert caught.value.code == status
+    assert words in json.loads(caught.value.read())["error"]
 
 
 @pytest.mark.parametrize(

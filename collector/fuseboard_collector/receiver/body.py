@@ -116,4 +116,6 @@ def too_slow() -> TooSlowError:
 
 
 def _over(limit: int) -> str:
+    if limit < 1 << 20:
+        return f"the body is larger than {limit} bytes"
     return f"the body is larger than {limit >> 20} MiB: send smaller batches"

@@ -150,11 +150,13 @@ class GrpcReceiver:
 
     async def _message(self, messages: AsyncIterator[bytes]) -> bytes:
         try:
-            await asyncio.wait_for(self._reading.acquire(), TURN_SECONDS)
+            async with asyncio.timeout(TURN_SECONDS):
+                await self._reading.acquire()
         except TimeoutError:
             raise OverloadedError("too many requests are being read") from None
         try:
-            message = await asyncio.wait_for(anext(messages, None), BODY_SECONDS)
+            async with asyncio.timeout(BODY_SECONDS):
+                message = await anext(messages, None)
         except TimeoutError:
             raise too_slow() from None
         finally:
