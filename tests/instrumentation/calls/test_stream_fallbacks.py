@@ -34,8 +34,13 @@ def listed() -> list[int]:
     return [7, 8]
 
 
+def _named(fallback: Any) -> str:
+    """Name a test's case the same in every process: a function's repr has its address."""
+    return getattr(fallback, "__name__", repr(fallback))
+
+
 @pytest.mark.parametrize(
-    "fallback", [listed, made, Fallback(value=[7, 8]), Fallback(value=range(7, 9))], ids=repr
+    "fallback", [listed, made, Fallback(value=[7, 8]), Fallback(value=range(7, 9))], ids=_named
 )
 def test_items_from_any_source(telemetry: Any, fallback: Any) -> None:
     @fuseboard.tool(policy=Policy(fallback=fallback))
@@ -88,7 +93,7 @@ async def test_a_fallback_that_is_not_served_is_closed_at_once(telemetry: Any) -
 
 
 @pytest.mark.parametrize(
-    "fallback", [listed, made, awaited, streamed, Fallback(value=[7, 8])], ids=repr
+    "fallback", [listed, made, awaited, streamed, Fallback(value=[7, 8])], ids=_named
 )
 async def test_items_from_any_source_for_an_async_stream(telemetry: Any, fallback: Any) -> None:
     @fuseboard.tool(policy=Policy(fallback=fallback))

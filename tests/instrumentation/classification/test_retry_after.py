@@ -43,7 +43,7 @@ NOW = 1_800_000_000.0
         (True, None),
         (b"8", 8.0),
         (None, None),
-        (object(), None),
+        pytest.param(object(), None, id="an object"),
     ],
     ids=repr,
 )

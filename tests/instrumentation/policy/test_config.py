@@ -93,7 +93,7 @@ WRONG: list[tuple[type, dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(
-    ("cls", "arguments", "words"), WRONG, ids=[f"{c.__name__}-{a}" for c, a, _ in WRONG]
+    ("cls", "arguments", "words"), WRONG, ids=[f"{c.__name__}-{'-'.join(a)}" for c, a, _ in WRONG]
 )
 def test_wrong_values_are_refused_by_name(cls: Any, arguments: dict[str, Any], words: str) -> None:
     with pytest.raises(ConfigurationError, match=words) as caught:
