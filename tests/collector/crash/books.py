@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 import time
 from collections import Counter
@@ -24,17 +23,18 @@ FOREIGN = "openinference.instrumentation.langchain"
 
 @dataclass
 class Sent:
-    """One trace of an agent, in the requests that it is sent in.
+    """One trace of an agent, in the parts that it is sent in.
 
     Attributes:
         stamp: When it was made; microseconds since the epoch. Its calls ended so long before as
             one of :data:`OFFSETS` says.
-        calls: What it must come to once all requests have been acknowledged.
-        own: Calls of ours by request: they must be there as soon as that one is acknowledged.
+        parts: Resources with spans, as OTLP/JSON writes them.
+        calls: What it must come to once all parts have been acknowledged.
+        own: Calls of ours by part: they must be there as soon as that one is acknowledged.
     """
 
     stamp: int
-    requests: list[bytes]
+    parts: list[dict[str, Any]]
     calls: dict[Key, Facts]
     own: list[set[Key]]
     waiting: set[int] = field(default_factory=set)
@@ -86,8 +86,8 @@ class Agent:
             {(span["traceId"], span["spanId"]) for span in part if span["name"].startswith("own ")}
             for part in parts
         ]  # fmt: skip
-        requests = [json.dumps(_request(part)).encode() for part in parts]
-        return Sent(stamp, requests, calls, own, set(range(len(requests))))
+        resources = [_resource(part) for part in parts]
+        return Sent(stamp, resources, calls, own, set(range(len(resources))))
 
     def _id(self, size: int) -> str:
         return self._chance.randbytes(size).hex()
@@ -121,7 +121,7 @@ class Agent:
         return self._span(trace, span, parent, now, f"own {tool}", given)
 
 
-def _request(spans: Iterable[dict[str, Any]]) -> dict[str, Any]:
+def _resource(spans: Iterable[dict[str, Any]]) -> dict[str, Any]:
     own = [span for span in spans if span["name"].startswith("own ")]
     foreign = [span for span in spans if not span["name"].startswith("own ")]
     scopes = [
@@ -129,7 +129,7 @@ def _request(spans: Iterable[dict[str, Any]]) -> dict[str, Any]:
         for name, part in ((c.SCOPE_NAME, own), (FOREIGN, foreign)) if part
     ]  # fmt: skip
     resource = {"attributes": [attribute("service.name", "agent")]}
-    return {"resourceSpans": [{"resource": resource, "scopeSpans": scopes}]}
+    return {"resource": resource, "scopeSpans": scopes}
 
 
 class Books:
@@ -147,14 +147,15 @@ class Books:
         with self._lock:
             self._traces.update(trace for trace, _ in sent.calls)
 
-    def acknowledge(self, sent: Sent, number: int) -> None:
-        """Note that a request was answered with success."""
+    def acknowledge(self, parts: Iterable[tuple[Sent, int]]) -> None:
+        """Note that a request with these parts was answered with success."""
         with self._lock:
             self.acknowledged += 1
-            sent.waiting.discard(number)
-            self._own.update(dict.fromkeys(sent.own[number], sent.stamp))
-            if not sent.waiting and sent.calls:
-                self._complete[next(iter(sent.calls))[0]] = sent
+            for sent, number in parts:
+                sent.waiting.discard(number)
+                self._own.update(dict.fromkeys(sent.own[number], sent.stamp))
+                if not sent.waiting and sent.calls:
+                    self._complete[next(iter(sent.calls))[0]] = sent
 
     def check(
         self, calls: Sequence[dict[str, Any]], attempts: Sequence[dict[str, Any]], since: int

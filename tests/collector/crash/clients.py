@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import http.client
+import json
 import threading
-from collections import deque
 from random import Random
 
 from crash.books import Agent, Books, Sent
 
 HEADERS = {"content-type": "application/json"}
+TRACES, PARTS = 6, 4
+"""Traces that a client works on at once, and parts of them that go into one request."""
 
 
 class Client(threading.Thread):
@@ -20,7 +22,9 @@ class Client(threading.Thread):
         self._books = books
         self._agent = Agent(Random(seed))
         self._chance = Random(-seed)
-        self._due: deque[tuple[Sent, int]] = deque()
+        self._due: list[tuple[Sent, int]] = []
+        self._request: list[tuple[Sent, int]] = []
+        self._body = b""
         self._idle = threading.Event()
         self._changed = threading.Condition()
         self._port: int | None = None
@@ -74,28 +78,35 @@ class Client(threading.Thread):
             connection.close()
 
     def _send_next(self, connection: http.client.HTTPConnection) -> None:
-        if not self._due:
+        if not self._request:
             self._begin()
-        sent, number = self._due[0]
-        connection.request("POST", "/v1/traces", sent.requests[number], HEADERS)
+        connection.request("POST", "/v1/traces", self._body, HEADERS)
         answer = connection.getresponse()
         answer.read()
         if answer.status == 200:
-            self._due.popleft()
-            self._books.acknowledge(sent, number)
+            self._books.acknowledge(self._request)
+            self._request = []
         else:
             assert answer.status == 503, answer.status
             self.refused += 1
 
     def _begin(self) -> None:
-        """Take up a few traces at once, their requests interleaved."""
-        for _ in range(4):
+        """Put the next request together; it stays the same until it is acknowledged."""
+        if not self._due:
+            self._due = self._traces()
+        self._request, self._due = self._due[:PARTS], self._due[PARTS:]
+        parts = [sent.parts[number] for sent, number in self._request]
+        self._body = json.dumps({"resourceSpans": parts}).encode()
+
+    def _traces(self) -> list[tuple[Sent, int]]:
+        """Return the parts of a few traces, interleaved."""
+        found: list[tuple[Sent, int]] = []
+        for _ in range(TRACES):
             sent = self._agent.trace()
             self._books.begin(sent)
-            self._due.extend((sent, number) for number in range(len(sent.requests)))
-        mixed = list(self._due)
-        self._chance.shuffle(mixed)
-        self._due = deque(mixed)
+            found.extend((sent, number) for number in range(len(sent.parts)))
+        self._chance.shuffle(found)
+        return found
 
 
 class Crew:

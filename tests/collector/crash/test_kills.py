@@ -24,7 +24,7 @@ from crash.clients import Crew
 from fuseboard_collector.remote import RemoteReader
 
 VICTIM = Path(__file__).with_name("victim.py")
-CLIENTS = 6
+CLIENTS = 16
 START = time.time_ns() // 1000
 LOOK_BACK, FULL_EVERY = 30.0, 25
 """Seconds that each check looks back, and every how many rounds it looks at everything."""
@@ -73,6 +73,25 @@ class Victims:
         self._log.close()
 
 
+class Served:
+    """``fuseboard serve`` on a data folder, with dashboard, alerts and all."""
+
+    def __init__(self, folder: Path, log: Path, port: int) -> None:
+        self.port = port
+        with log.open("ab") as file:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "fuseboard_server", "serve", "--data", str(folder),
+                 "--ui-port", "0", "--otlp-http-port", str(port), "--otlp-grpc-port", "off"],
+                stdout=file, stderr=file,
+            )  # fmt: skip
+
+    def kill(self) -> None:
+        """Kill it; returns when it is gone."""
+        assert self._process.poll() is None, "it ended by itself"
+        self._process.kill()
+        self._process.wait(30)
+
+
 def ask(url: str, data: bytes | None = None) -> Any:
     with urllib.request.urlopen(url, data, timeout=60) as answer:
         return json.load(answer)
@@ -107,13 +126,18 @@ def check(url: str, books: Books, seconds: float | None) -> int:
     return found
 
 
+def at_work(books: Books) -> None:
+    """Wait until a request is acknowledged."""
+    before, deadline = books.acknowledged, time.monotonic() + 60
+    while books.acknowledged == before:
+        assert time.monotonic() < deadline, "no request is acknowledged"
+        time.sleep(0.005)
+
+
 def provoke(url: str, books: Books, chance: Random) -> None:
     """Let it live for a while: at work mostly, at times as soon as it is there."""
     if chance.random() < 0.85:
-        before, deadline = books.acknowledged, time.monotonic() + 30
-        while books.acknowledged == before:
-            assert time.monotonic() < deadline, "no request is acknowledged"
-            time.sleep(0.005)
+        at_work(books)
         time.sleep(chance.uniform(0.0, 1.2))
     else:
         time.sleep(chance.uniform(0.0, 0.3))
@@ -150,7 +174,7 @@ def crew(seed: int) -> Iterator[Crew]:
 
 
 @pytest.mark.parametrize(
-    "kills", [3, pytest.param(200, marks=[pytest.mark.long, pytest.mark.timeout(1200)])]
+    "kills", [3, pytest.param(200, marks=[pytest.mark.long, pytest.mark.timeout(2400)])]
 )
 def test_killed_at_random_instants_the_store_agrees_with_what_was_acknowledged(
     victims: Victims, crew: Crew, free_ports: Iterator[int], seed: int, kills: int
@@ -166,3 +190,25 @@ def test_killed_at_random_instants_the_store_agrees_with_what_was_acknowledged(
         looked_at = check(url, books, None if number % FULL_EVERY == 0 else LOOK_BACK)
         print(f"kill {number}: {books.acknowledged} requests, {looked_at} calls looked at")
     assert check(url, books, None) > 3 * kills
+
+
+@pytest.mark.long
+@pytest.mark.timeout(600)
+def test_the_whole_server_killed_under_load_loses_and_doubles_nothing(
+    victims: Victims, crew: Crew, free_ports: Iterator[int], seed: int, tmp_path: Path
+) -> None:
+    """With its own grace time and checkpoints: what it left is looked at between its lives."""
+    chance, books = Random(seed), crew.books
+    for number in range(1, 9):
+        server = Served(tmp_path, tmp_path / "server.log", next(free_ports))
+        try:
+            crew.resume(server.port)
+            at_work(books)
+            time.sleep(chance.uniform(0.0, 6.0))
+        finally:
+            server.kill()
+        crew.pause()
+        looked_at = check(victims.start(next(free_ports)), books, None)
+        victims.kill()
+        print(f"kill {number}: {books.acknowledged} requests, {looked_at} calls looked at")
+    assert looked_at > 100

@@ -116,7 +116,7 @@ def hesitating(application: ASGIApp) -> ASGIApp:
     async def hesitate(scope: Scope, receive: Receive, send: Send) -> None:
         async def answer(message: Message) -> None:
             if message["type"] == "http.response.start" and random() < 0.3:
-                await asyncio.sleep(random() * 0.2)
+                await asyncio.sleep(random() * 0.1)
             await send(message)
 
         await application(scope, receive, answer)
