@@ -29,6 +29,7 @@ from fuseboard_server.settings import (
     DEFAULT_OTLP_HTTP_PORT,
     DEFAULT_UI_PORT,
     ENV_READ_TOKEN,
+    ENV_TOKEN,
     SERVER_VARIABLES,
 )
 from fuseboard_server.sockets import is_free
@@ -294,14 +295,19 @@ def _ports(setup: Setup) -> Iterator[Finding]:
 
 
 def _collector(setup: Setup) -> Iterator[Finding]:
-    reply = probe(setup.collector, _headers_for(setup.collector))
+    reply = probe(setup.collector, _headers_for(setup))
     grade, seen, advice = VERDICTS[reply.kind]
     seen = seen.format(url=setup.collector)
     yield Finding(grade, "collector", f"{seen}: {reply.detail}" if reply.detail else seen, advice)
 
 
-def _headers_for(collector: str) -> tuple[tuple[str, str], ...]:
-    """Return the agents' headers, which may hold a secret, if that is where agents send them."""
+def _headers_for(setup: Setup) -> tuple[tuple[str, str], ...]:
+    """Return the server's token for its own address, the agents' headers for theirs, or none."""
+    collector = setup.collector
+    owner = presence.running(setup.data)
+    token = os.environ.get(ENV_TOKEN)
+    if token and owner is not None and owner.collector == collector:
+        return (("authorization", f"Bearer {token}"),)
     try:
         settings = _agent_settings()
     except ConfigurationError:
@@ -321,7 +327,10 @@ VERDICTS = {
     Kind.REFUSES: (
         Grade.FAIL,
         "{url} wants to know who sends",
-        f"set {conventions.ENV_HEADERS} as agents need it",
+        (
+            f"set {conventions.ENV_ENDPOINT} and {conventions.ENV_HEADERS} as agents have them, "
+            f"or {ENV_TOKEN} for the server on this folder"
+        ),
     ),
     Kind.ASTRAY: (Grade.FAIL, "{url} takes no telemetry", _NAME_IT),
     Kind.ELSE: (Grade.FAIL, "{url} is no OTLP/HTTP endpoint", _NAME_IT),

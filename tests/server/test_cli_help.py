@@ -50,6 +50,14 @@ def test_each_command_has_help_that_describes_every_option(name: str) -> None:
             assert max(option.opts, key=len) in text
 
 
+@pytest.mark.parametrize("group", ["store", "alerts", "grafana"])
+def test_a_group_lists_its_commands_with_whole_sentences(group: str) -> None:
+    _, text = run(group, "--help")
+    listed = text.partition("Commands:")[2]
+    assert listed
+    assert "..." not in listed
+
+
 def test_the_help_of_export_has_the_order_of_sources() -> None:
     _, text = run("export", "--help")
     flat = " ".join(text.split())

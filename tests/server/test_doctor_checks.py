@@ -1,12 +1,15 @@
 from __future__ import annotations
 
+import os
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
-from fuseboard_server import doctor
+from fuseboard_server import doctor, presence
 from fuseboard_server.doctor import Finding, Grade, Setup, examine
+from fuseboard_server.probing import Kind, Reply
 from fuseboard_server.settings import DATA_FILE, DEFAULT_COLLECTOR, SERVER_VARIABLES
 from fuseboard_server.sockets import bind, port_of
 
@@ -99,6 +102,25 @@ def test_the_collector_that_agents_would_send_to_is_asked(
     assert doctor.default_collector(tmp_path) == "http://127.0.0.1:5"
     monkeypatch.setenv("FUSEBOARD_ENDPOINT", "http://127.0.0.1:6")
     assert doctor.default_collector(tmp_path) == "http://127.0.0.1:6"
+
+
+def test_the_servers_token_goes_to_the_server_on_the_folder_and_nowhere_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[dict[str, str]] = []
+
+    def probe(_: str, headers: Iterable[tuple[str, str]] = ()) -> Reply:
+        asked.append(dict(headers))
+        return Reply(Kind.OTLP)
+
+    here = "http://127.0.0.1:7"
+    owner = presence.Presence(os.getpid(), dashboard="http://127.0.0.1:8", collector=here)
+    monkeypatch.setattr(presence, "running", lambda _: owner)
+    monkeypatch.setattr(doctor, "probe", probe)
+    monkeypatch.setenv("FUSEBOARD_TOKEN", "s3cret")
+    look(tmp_path, here)
+    look(tmp_path, "http://collector.example:4318")
+    assert asked == [{"authorization": "Bearer s3cret"}, {}]
 
 
 def test_a_file_that_is_no_data_file_fails(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from fuseboard_server.commands.groups import Group
 from fuseboard_server.exits import CommandError, writing_to
 
 FILE = click.Path(path_type=Path, dir_okay=False)
@@ -14,7 +15,7 @@ RUNBOOKS = click.option(
 )
 
 
-@click.group()
+@click.group(cls=Group)
 def alerts() -> None:
     """Render or check the alert rules for Prometheus."""
 

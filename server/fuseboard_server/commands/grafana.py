@@ -6,10 +6,11 @@ from pathlib import Path
 
 import click
 
+from fuseboard_server.commands.groups import Group
 from fuseboard_server.exits import writing_to
 
 
-@click.group()
+@click.group(cls=Group)
 def grafana() -> None:
     """Render the Grafana boards."""
 

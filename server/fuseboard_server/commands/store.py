@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from fuseboard_server.commands import datafile
+from fuseboard_server.commands.groups import Group
 from fuseboard_server.commands.options import STORE, STORE_HELP
 from fuseboard_server.settings import ENV_STORE
 
@@ -18,7 +19,7 @@ AT = click.option(
 )
 
 
-@click.group()
+@click.group(cls=Group)
 def store() -> None:
     """Look after the data file, or set up a store in a ClickHouse database.
 
