@@ -1,7 +1,8 @@
 """Operating a running store over HTTP: back it up, apply retention, compact and check it.
 
-The process that owns the file does all of it. Without a token for reading only this machine may
-ask; with one, whoever has it.
+The process that owns the file does all of it. What reads may be asked for by whoever has the token
+for reading; without one, by clients on this machine. What deletes rows or stops storing for a while
+may be asked for from this machine alone: a token for reading gives no right to it.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from fuseboard_collector.api import guarded, refused
-from fuseboard_collector.errors import StoreBusyError, StoreError
+from fuseboard_collector.errors import AccessDeniedError, StoreBusyError, StoreError
 from fuseboard_collector.receiver.body import read
 from fuseboard_collector.receiver.errors import RefusedError
 from fuseboard_collector.store.retention import Keep, Plan
@@ -36,6 +37,8 @@ ROWS_HEADER: Final = "fuseboard-rows"
 
 CHUNK: Final = 1024 * 1024
 MAX_BODY: Final = 4096
+_PARAMETERS: Final = frozenset({"days", "dry_run", "max_bytes"})
+_KNOWN: Final = ", ".join(sorted(_PARAMETERS))
 
 
 class _FileResponse(StreamingResponse):
@@ -73,13 +76,16 @@ class Operations:
     async def retention(self, request: Request) -> Response:
         """Answer ``POST /api/v1/store/retention``: delete what has expired, or only say it."""
         wanted = await _body(request)
+        if not wanted.get("dry_run"):
+            _require_here(request, "have rows deleted")
         keep = keep_of(self._store.keep, wanted)
         work = self._store.expired if wanted.get("dry_run") else self._store.apply_retention
         plan = await asyncio.to_thread(work, keep)
         return JSONResponse(plan_as_json(plan))
 
-    async def compact(self, _request: Request) -> Response:
+    async def compact(self, request: Request) -> Response:
         """Answer ``POST /api/v1/store/compact`` when it is done."""
+        _require_here(request, "have the file compacted")
         before = self._store.size_bytes()
         await asyncio.to_thread(self._store.compact)
         return JSONResponse({"before_bytes": before, "after_bytes": self._store.size_bytes()})
@@ -95,7 +101,8 @@ class Operations:
         """Return an endpoint that admits one operation at a time, and this machine by default."""
 
         async def answer(request: Request) -> Response:
-            if request.headers.get("content-type", "").split(";", 1)[0] != "application/json":
+            kind = request.headers.get("content-type", "").split(";", 1)[0].strip().lower()
+            if kind != "application/json":
                 # Also what keeps web pages of other origins from asking.
                 return refused(415, "UnsupportedMediaType", "send application/json")
             if self._busy:
@@ -107,6 +114,8 @@ class Operations:
                 return refused(400, "ValueError", str(error)[:200])
             except RefusedError as error:
                 return refused(error.status, type(error).__name__, str(error))
+            except AccessDeniedError as error:
+                return refused(403, "AccessDeniedError", str(error))
             except StoreError as error:
                 status = 503 if isinstance(error, StoreBusyError) else 409
                 return refused(status, type(error).__name__, str(error))
@@ -150,6 +159,11 @@ def _from_here(
     return answer
 
 
+def _require_here(request: Request, what: str) -> None:
+    if not _is_here(request):
+        raise AccessDeniedError(f"only clients on the collector's machine may {what}; run it there")
+
+
 def _is_here(request: Request) -> bool:
     try:
         return request.client is not None and ip_address(request.client.host).is_loopback
@@ -167,6 +181,11 @@ async def _body(request: Request) -> dict[str, Any]:
     found = json.loads(await read(request, MAX_BODY) or b"{}")
     if not isinstance(found, dict):
         raise ValueError("send a JSON object")
+    # A dry run whose name is misspelt must not become a real one.
+    if unknown := found.keys() - _PARAMETERS:
+        raise ValueError(f"unknown: {', '.join(sorted(unknown))[:100]}; known: {_KNOWN}")
+    if not isinstance(found.get("dry_run", False), bool):
+        raise ValueError("dry_run must be true or false")
     return found
 
 
@@ -174,7 +193,7 @@ def keep_of(configured: Keep, wanted: Mapping[str, Any]) -> Keep:
     """Return what to keep: as configured, but for what a request says.
 
     Raises:
-        ValueError: If it says something else than a number above 0, or null.
+        ValueError: If it says something else than a finite number above 0, or null.
     """
     days = wanted.get("days", configured.days)
     size = wanted.get("max_bytes", configured.max_bytes)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -84,6 +85,7 @@ def fetch_backup(server: RemoteReader, destination: Path) -> dict[str, int]:
         rows: dict[str, int] = json.loads(answer.headers[ROWS_HEADER])
         with destination.open("xb") as file:
             _copy(answer, file, int(answer.headers["content-length"]))
+            os.fsync(file.fileno())
     return rows
 
 

@@ -141,6 +141,39 @@ def test_a_backup_overwrites_nothing(folder: Path, tmp_path: Path) -> None:
     assert there.read_text() == "mine"
 
 
+def test_a_backup_is_for_its_owner_alone(
+    folder: Path, server: tuple[Store, str], tmp_path: Path
+) -> None:
+    copy = tmp_path / "copy.duckdb"
+    assert run("backup", copy, "--collector", server[1]).exit_code == 0
+    assert copy.stat().st_mode & 0o077 == 0
+
+
+def test_a_backup_goes_where_there_are_no_links(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr("os.link", refuse)
+    copy = tmp_path / "copy.duckdb"
+    done = run("backup", copy, "--data", folder)
+    assert done.exit_code == 0, done.output
+    assert calls_in(copy) == CALLS
+    assert not list(tmp_path.glob(".*"))
+
+
+def test_a_link_in_the_way_of_a_backup_is_not_followed(folder: Path, tmp_path: Path) -> None:
+    victim = tmp_path / "victim"
+    (tmp_path / ".copy.duckdb.partial").symlink_to(victim)
+    (tmp_path / "dangling.duckdb").symlink_to(victim)
+    assert run("backup", tmp_path / "copy.duckdb", "--data", folder).exit_code == 0
+    taken = run("backup", tmp_path / "dangling.duckdb", "--data", folder)
+    assert taken.exit_code == 1
+    assert "exists" in taken.output
+    assert not victim.exists()
+
+
 def test_a_backup_that_can_not_be_read_leaves_nothing(folder: Path, tmp_path: Path) -> None:
     path = folder / DATA_FILE
     path.write_bytes(path.read_bytes()[:5000])
@@ -167,6 +200,50 @@ def test_without_a_token_only_this_machine_may_operate(
         assert here.post(paths[1], json={"days": "x"}).status_code == 400
         assert here.post(paths[1], json=[]).status_code == 400
     store.close()
+
+
+def test_a_token_for_reading_gives_no_right_to_delete(folder: Path) -> None:
+    from starlette.testclient import TestClient
+
+    store = open_store(folder / DATA_FILE, retention_days=30)
+    app = Starlette(routes=operations.routes(store, token=Token("secret")))
+    bearer = {"authorization": "Bearer secret"}
+    with TestClient(app, client=("192.0.2.7", 5), headers=bearer) as elsewhere:
+        said = elsewhere.post(operations.RETENTION_PATH, json={"dry_run": True})
+        assert said.json()["rows"] == CALLS * 2
+        for path in (operations.RETENTION_PATH, operations.COMPACT_PATH):
+            refused = elsewhere.post(path, json={})
+            assert refused.status_code == 403
+            assert "run it there" in refused.json()["error"]
+    with TestClient(app, client=("127.0.0.1", 5)) as here:
+        assert here.post(operations.RETENTION_PATH, json={}).status_code == 401
+        done = here.post(operations.RETENTION_PATH, json={}, headers=bearer)
+        assert done.json()["rows"] == CALLS * 2
+    store.close()
+
+
+@pytest.mark.parametrize(
+    "body", ['{"dryrun": true}', '{"dry_run": "yes"}', "[" * 4000, '{"days": 1e999}', '{"days": 0}']
+)
+def test_what_is_not_understood_deletes_nothing(folder: Path, body: str) -> None:
+    from starlette.testclient import TestClient
+
+    store = open_store(folder / DATA_FILE, retention_days=30)
+    json_body = {"content-type": "application/json"}
+    with TestClient(Starlette(routes=operations.routes(store)), client=("::1", 5)) as here:
+        answer = here.post(operations.RETENTION_PATH, content=body, headers=json_body)
+    assert answer.status_code == 400, answer.text
+    assert store.query("page_store")["calls"].to_pylist() == [CALLS]
+    store.close()
+
+
+def test_what_a_server_refuses_for_a_while_is_said(server: tuple[Store, str]) -> None:
+    store, url = server
+    store._health.damaged("a block")
+    done = run("store", "compact", "--collector", url)
+    assert done.exit_code == 1, done.output
+    assert "is damaged and is only read from now on" in done.output
+    store._health.sound()
 
 
 def test_with_a_token_whoever_has_it_may(folder: Path, free_server: Any, tmp_path: Path) -> None:

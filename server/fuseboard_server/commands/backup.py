@@ -47,6 +47,8 @@ def backup(
                 expected = fetch_backup(server, partial)
             else:
                 copy_at_rest(data_file(folder), partial)
+            # Calls are nobody else's business, as in the data folder.
+            partial.chmod(0o600)
             click.echo("reading the copy back", err=True)
             rows = verify(partial)
             if expected is not None and rows != expected:
@@ -80,5 +82,13 @@ def _publish(partial: Path, target: Path) -> None:
 
     from fuseboard_collector.store.space import sync_folder
 
-    os.link(partial, target)
+    try:
+        os.link(partial, target)
+    except FileExistsError:
+        raise
+    except OSError as error:
+        # Sticks and shares often know no links: there a name taken in this instant would be lost.
+        if target.exists():
+            raise FileExistsError(f"{target} was made meanwhile") from error
+        partial.rename(target)
     sync_folder(target.parent)
