@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from fuseboard_server.cli import root
 from fuseboard_server.commands import COMMANDS
 from fuseboard_server.exits import Exit
-from fuseboard_server.settings import DEFAULT_COLLECTOR
+from fuseboard_server.settings import DEFAULT_COLLECTOR, ENV_STORE
 
 
 def run(*arguments: str) -> tuple[int, str]:
@@ -110,3 +110,16 @@ def test_a_wrong_argument_is_named_with_what_would_be_right(
     for word in words:
         assert word in flat
     assert "Traceback" not in text
+
+
+@pytest.mark.parametrize("command", [["export", "calls"], ["import", __file__]], ids=lambda c: c[0])
+def test_a_database_of_the_environment_counts_where_no_other_place_is_named(
+    command: list[str], monkeypatch: pytest.MonkeyPatch, unused_tcp_port: int
+) -> None:
+    monkeypatch.setenv(ENV_STORE, f"clickhouse://127.0.0.1:{unused_tcp_port}")
+    code, text = run(*command)
+    assert code == Exit.FAILED
+    assert f"clickhouse://default@127.0.0.1:{unused_tcp_port}/fuseboard" in text
+    code, text = run(*command, "--collector", f"http://127.0.0.1:{unused_tcp_port}")
+    assert code == Exit.FAILED
+    assert f"no fuseboard answers at http://127.0.0.1:{unused_tcp_port}" in text

@@ -11,9 +11,17 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import click
 
-from fuseboard_server.commands.options import FOLDER, STORE, STORE_HELP, Duration, HttpUrl
+from fuseboard_server.commands.options import (
+    FOLDER,
+    STORE,
+    STORE_HELP,
+    Duration,
+    HttpUrl,
+    one_store,
+)
 from fuseboard_server.commands.tokens import read_token as with_read_token
 from fuseboard_server.exits import CommandError, Exit, writing_to
+from fuseboard_server.settings import ENV_STORE
 
 if TYPE_CHECKING:
     from fuseboard_collector.reading import Batches
@@ -27,7 +35,7 @@ FORMATS = ("jsonl", "csv", "parquet")
 @click.argument("kind", type=click.Choice(KINDS))
 @click.option("--collector", type=HttpUrl(), help="Address of a running server, for its data.")
 @click.option("--data", type=FOLDER, help="Data folder, whether a server runs on it or not.")
-@click.option("--store", type=STORE, help=STORE_HELP)
+@click.option("--store", type=STORE, envvar=ENV_STORE, show_envvar=True, help=STORE_HELP)
 @with_read_token
 @click.option("--since", type=Duration(), help="Only what ended in the last, for example, 1h.")
 @click.option(
@@ -57,14 +65,14 @@ def export(
 ) -> None:
     """Write calls, attempts, transitions of breakers, or alerts.
 
-    With --collector, from that server. With --store, from that database. With --data, from the
+    With --collector, from that server. With --store, from that database; a database that only the
+    environment names is asked where no other place is named. With --data, from the
     server that runs on that folder, or from the folder itself when none does. With none of
     these, from the first there is of: the server on the default folder, any server at
     http://127.0.0.1:4318 (a demo, for example), the default folder itself. Which one it was is
     said at the end, on standard error.
     """
-    if sum(place is not None for place in (collector, data, store)) > 1:
-        raise CommandError("give one of --collector, --data and --store, not several", Exit.USAGE)
+    store = one_store(collector, data, store)
     if form == "parquet" and output is None and sys.stdout.isatty():
         raise CommandError("parquet is binary: name a file with --output FILE", Exit.USAGE)
     from fuseboard_collector.errors import StoreError

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fuseboard_server.commands.options import FOLDER, STORE, STORE_HELP, HttpUrl
+from fuseboard_server.commands.options import FOLDER, STORE, STORE_HELP, HttpUrl, one_store
 from fuseboard_server.commands.tokens import ingest_token
 from fuseboard_server.commands.tokens import read_token as with_read_token
-from fuseboard_server.exits import CommandError, Exit
+from fuseboard_server.exits import Exit
+from fuseboard_server.settings import ENV_STORE
 
 if TYPE_CHECKING:
     from fuseboard_collector.store.clickhouse.address import Address
@@ -28,7 +29,7 @@ PROGRESS_SECONDS = 2.0
 )
 @click.option("--collector", type=HttpUrl(), help="Address of a running server to send to.")
 @click.option("--data", type=FOLDER, help="Data folder, whether a server runs on it or not.")
-@click.option("--store", type=STORE, help=STORE_HELP)
+@click.option("--store", type=STORE, envvar=ENV_STORE, show_envvar=True, help=STORE_HELP)
 @ingest_token
 @with_read_token
 @click.pass_context
@@ -53,8 +54,7 @@ def import_(
 
     Ends with exit code 1 if a file could not be read to its end or anything was rejected.
     """
-    if sum(place is not None for place in (collector, data, store)) > 1:
-        raise CommandError("give one of --collector, --data and --store, not several", Exit.USAGE)
+    store = one_store(collector, data, store)
     from fuseboard_server.importing import import_file
     from fuseboard_server.writing import destination
 

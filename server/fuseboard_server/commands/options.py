@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import click
+from click.core import ParameterSource
 
 from fuseboard_server.exits import CommandError, Exit
 from fuseboard_server.settings import (
@@ -169,6 +170,22 @@ def require_different(ports: Mapping[str, int | None]) -> None:
                 f"{flags[port]} and {flag} are both {port}; they must differ.", Exit.USAGE
             )
         flags[port] = flag
+
+
+def one_store(collector: str | None, data: Path | None, store: Address | None) -> Address | None:
+    """Return the database that the running command means, if it means one.
+
+    One that only the environment names counts where no other place is named.
+
+    Raises:
+        CommandError: If several places are named.
+    """
+    named = click.get_current_context().get_parameter_source("store")
+    if named is ParameterSource.ENVIRONMENT and (collector is not None or data is not None):
+        return None
+    if sum(place is not None for place in (collector, data, store)) > 1:
+        raise CommandError("give one of --collector, --data and --store, not several", Exit.USAGE)
+    return store
 
 
 def resolve_data(data: Path | None) -> Path:
