@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -201,3 +203,14 @@ def test_kept_arguments_are_redacted_and_bounded() -> None:
     assert len(many) <= 8192
     assert json.loads(kept("Lisbon", keep_arguments=True)) == "Lisbon"
     assert kept(None, keep_arguments=True) is None
+
+
+def test_what_a_sender_printed_is_not_warned_about_on_standard_error() -> None:
+    code = """
+from fuseboard_collector.normalise.arguments import bound_by_name
+from fuseboard_collector.normalise.wording import plain_words
+print(bound_by_name("{'a': 1if}"), bound_by_name("{'a': 'C:\\\\d'}"), plain_words("Odd(1if)"))
+"""
+    run = [sys.executable, "-W", "always", "-c", code]
+    found = subprocess.run(run, capture_output=True, text=True, timeout=60, check=True)
+    assert (found.stdout, found.stderr) == ("None {'a': 'C:\\\\d'} Odd(1if)\n", "")

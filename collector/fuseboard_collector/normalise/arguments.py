@@ -8,7 +8,6 @@ argument, and JSON that was cut.
 
 from __future__ import annotations
 
-import ast
 import json
 from typing import Any, Final
 
@@ -17,6 +16,7 @@ from fuseboard.conventions import ARGS_HASH_VERSION, GEN_AI_TOOL_CALL_ARGUMENTS
 from fuseboard.telemetry.capture import captured
 from fuseboard_collector.normalise.dialects.dialect import Dialect, arguments_of
 from fuseboard_collector.normalise.incoming import IncomingSpan, Value
+from fuseboard_collector.normalise.literals import literal
 from fuseboard_collector.normalise.values import MAX_JSON
 
 UNBOUND: Final = "raw"
@@ -124,7 +124,7 @@ def _parsed(document: str) -> object:
     if document.startswith(_INPUT_STR):
         # Cut somewhere behind the arguments, which come first.
         return _input_str(document)
-    return _literal(document) if document.startswith("{'") else None
+    return literal(document, _MAX_LITERAL) if document.startswith("{'") else None
 
 
 def _input_str(document: str) -> object:
@@ -132,17 +132,7 @@ def _input_str(document: str) -> object:
         found, _ = _DECODER.raw_decode(document, len(_INPUT_STR))
     except ValueError:
         return None
-    return _literal(found) if isinstance(found, str) else None
-
-
-def _literal(text: str) -> object:
-    """Return a dictionary that Python printed, as long as it is made of literals only."""
-    if len(text) > _MAX_LITERAL:
-        return None
-    try:
-        return ast.literal_eval(text)
-    except (ValueError, SyntaxError, RecursionError, MemoryError):
-        return None
+    return literal(found, _MAX_LITERAL) if isinstance(found, str) else None
 
 
 def _unwrapped(value: dict[Any, Any]) -> tuple[bool, Any]:
@@ -153,7 +143,7 @@ def _unwrapped(value: dict[Any, Any]) -> tuple[bool, Any]:
         return True, None if value.get("args") else value["kwargs"]
     if "input_str" in keys and "metadata" in keys:
         inputs, text = value.get("inputs"), value["input_str"]
-        return True, inputs if isinstance(inputs, dict) else _literal(str(text))
+        return True, inputs if isinstance(inputs, dict) else literal(str(text), _MAX_LITERAL)
     if "arguments" in keys and keys <= {"tool_name", "arguments"}:
         return True, value["arguments"]
     if keys <= {"method", "params"} and isinstance(value.get("params"), dict):

@@ -6,12 +6,13 @@ themselves; what a tool says in its own words tells nothing reliable.
 
 from __future__ import annotations
 
-import ast
 import json
 import re
 from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Final
+
+from fuseboard_collector.normalise.literals import literal
 
 INVALID_ARGUMENTS: Final = "invalid_arguments"
 UNKNOWN_TOOL: Final = "unknown_tool"
@@ -112,7 +113,7 @@ def _inside_dictionary(words: str) -> str | None:
     start = words.find("{")
     if start > 64 or ('"error"' not in words and "'error'" not in words):
         return None
-    packet = _literal(words[start:])
+    packet = _value(words[start:])
     for _ in range(4):
         if not isinstance(packet, Mapping):
             break
@@ -125,21 +126,18 @@ def _inside_repr(words: str) -> str | None:
     found = _RAISED_REPR.match(words)
     if found is None or not found.group(1).rpartition(".")[2][:1].isupper():
         return None
-    content = _literal(found.group(2))
+    content = _value(found.group(2))
     return content if isinstance(content, str) else None
 
 
-def _literal(text: str) -> object:
+def _value(text: str) -> object:
     if len(text) > MAX_WORDS:
         return None
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
         pass
-    try:
-        return ast.literal_eval(text)
-    except (ValueError, SyntaxError, RecursionError, MemoryError):
-        return None
+    return literal(text, MAX_WORDS)
 
 
 def name_in(text: str) -> str | None:
