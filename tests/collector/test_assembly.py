@@ -505,6 +505,13 @@ def test_hc_37_a_trace_of_5000_spans_takes_no_time(shape: str) -> None:
     assert len(found.calls) == expected[shape]
 
 
+def test_a_trace_of_thousands_of_scopes_takes_no_time() -> None:
+    spans = [seen(f"s{n}", at=n, ms=0.5, instrumentation=f"scope{n}") for n in range(4000)]
+    began = time.perf_counter()
+    assert len(assemble(Trace(TRACE, spans)).calls) == 4000
+    assert time.perf_counter() - began < 5
+
+
 span_ids = st.sampled_from("abcdefg")
 
 

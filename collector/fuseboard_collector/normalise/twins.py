@@ -15,6 +15,9 @@ from fuseboard_collector.normalise.lineage import Group
 # How far apart two spans around one call may start: what the instrumentation in between costs.
 _NEAR = 2_000
 _NEAR_IF_IDENTIFIED = 50_000
+# Instrumentations of one tool that later ones are held against; scopes are the sender's choice,
+# and holding thousands against each other would take minutes.
+_MOST_SCOPES = 8
 
 _Key = Callable[[Group], Any]
 
@@ -41,7 +44,7 @@ def _join(scopes: list[list[Group]], joined: set[int]) -> None:
     """Join each scope's groups to those of the first that tells of the same calls."""
     scopes.sort(key=lambda groups: min(map(_order, groups)))
     for number, later in enumerate(scopes):
-        for earlier in scopes[:number]:
+        for earlier in scopes[: min(number, _MOST_SCOPES)]:
             if id(earlier[0]) in joined or len(earlier) != len(later):
                 continue
             pairs = _pairs(earlier, later)
