@@ -141,6 +141,19 @@ def test_what_a_server_left_is_taken_up_by_the_next(database: Database) -> None:
     again.close()
 
 
+def test_a_foreign_span_with_the_id_of_our_own_call_does_not_take_its_place(
+    servers: list[ClickHouseStore],
+) -> None:
+    one, two = servers
+    own = ToolCall("search", start=NOW, duration_seconds=1.9, trace_id=TRACE, span_id="01" * 8,
+                   outcome="error", instrumentation="fuseboard", received_at=NOW)  # fmt: skip
+    one.append(Batch(calls=[own])).result(30)
+    two.append(Batch(sightings=[outer(), inner()])).result(30)
+    for server in (two, one):
+        server.settle()
+    assert [(row["span_id"], row["outcome"]) for row in calls(two)] == [("01" * 8, "error")]
+
+
 def test_a_call_of_our_own_beats_its_foreign_relatives(servers: list[ClickHouseStore]) -> None:
     one, two = servers
     one.append(Batch(sightings=[outer()])).result(30)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -186,6 +187,47 @@ def test_our_own_span_beats_a_foreign_relative_whichever_came_first(
     assert [call["span_id"] for call in calls(store)] == ["ef" * 8]
     assert store.query("export_attempts", EVERYTHING).num_rows == 1
     assert [row["span_id"] for row in table(store, "spans")] == [f"{1:016x}"]
+
+
+@pytest.mark.parametrize("restart", [False, True])
+def test_a_foreign_span_with_the_id_of_our_own_call_does_not_take_its_place(
+    make_store: Callable[..., Store], restart: bool
+) -> None:
+    clock = ManualClock()
+    store = make_store(retention_days=None, clock=clock)
+    store.append(Batch(calls=[own_call(outcome="error", error_type="Mine")])).result(10)
+    for seconds in (0.0, 3600.0, 7200.0, 10800.0):  # the memory of repeats has two generations
+        clock.seconds = seconds
+        arrived = NOW + round(seconds * 1e6) + 400_000
+        claims = sighting(int("ef" * 8, 16), received_at=arrived, instrumentation="fuseboard")
+        store.append(Batch(sightings=[claims, sighting(1, received_at=arrived)])).result(10)
+        store.settle()
+        if restart:
+            store.close()
+            store = make_store(retention_days=None, clock=clock)
+    found = {call["span_id"]: call for call in calls(store)}
+    assert len(calls(store)) == len(found)
+    assert (found["ef" * 8]["outcome"], found["ef" * 8]["error_type"]) == ("error", "Mine")
+    attempts = table(store, "attempts")
+    assert [row["call_span_id"] for row in attempts].count("ef" * 8) <= 1
+
+
+@pytest.mark.parametrize("scope", [None, "fuseboard"])
+def test_a_foreign_call_never_passes_for_one_of_ours(
+    make_store: Callable[..., Store], scope: str | None
+) -> None:
+    store = make_store(retention_days=None)
+    for number in (1, 2):  # the second has the trace assembled again
+        batch = Batch(
+            sightings=[sighting(number, instrumentation=scope, start=NOW + number * 10**6)]
+        )
+        store.append(batch).result(10)
+        store.settle()
+    assert [row["instrumentation"] for row in table(store, "tool_calls")] == ["?", "?"]
+    window = dict.fromkeys(("tools", "classes", "regions"))
+    window |= {"since": datetime(2026, 1, 1, tzinfo=UTC), "until": datetime(2027, 1, 1, tzinfo=UTC)}
+    (unguarded,) = store.query("page_unguarded_tools", window).to_pylist()
+    assert (unguarded["tool"], unguarded["calls"]) == ("search", 2)
 
 
 def test_an_own_call_under_which_another_tool_runs_hides_nothing(store: Store) -> None:

@@ -9,7 +9,14 @@ from fuseboard import conventions as c
 from fuseboard_collector.normalise.executions import Execution
 from fuseboard_collector.normalise.judging import ending_of
 from fuseboard_collector.normalise.lineage import Seen
-from fuseboard_collector.store.rows import Attempt, Span, ToolCall, micros
+from fuseboard_collector.store.rows import (
+    UNNAMED_SCOPE,
+    Attempt,
+    Sighting,
+    Span,
+    ToolCall,
+    micros,
+)
 
 _ERROR = c.Outcome.ERROR.value
 _OK = c.Outcome.OK.value
@@ -46,7 +53,7 @@ def call_row(call: Sequence[Execution], tries: Sequence[Execution]) -> ToolCall:
         agent=first.agent,
         session=first.session,
         framework=span.framework,
-        instrumentation=span.instrumentation,
+        instrumentation=_instrumentation(span),
         call_id=first.first("call_id"),
         args_hash=first.args_hash,
         weight=span.weight,
@@ -63,6 +70,12 @@ def call_row(call: Sequence[Execution], tries: Sequence[Execution]) -> ToolCall:
     if len(tries) > 1 or span.attempt_number is not None:
         _add_attempts(row, call, tries)
     return row
+
+
+def _instrumentation(span: Sighting) -> str:
+    """Return who told of a call: never nobody, nor us, whatever the sender's scope is called."""
+    told = span.instrumentation
+    return UNNAMED_SCOPE if told is None or told == c.SCOPE_NAME else told
 
 
 def _add_attempts(row: ToolCall, call: Sequence[Execution], tries: Sequence[Execution]) -> None:

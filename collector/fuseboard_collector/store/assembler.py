@@ -76,6 +76,8 @@ def assemble_traces(connection: Connection, due: Sequence[Due]) -> Report:
         if sightings:
             since = _relatives_since(sightings)
             beside = _beside(connection, since)
+            # Ids are the sender's choice: none may stand in for a call of our own.
+            sightings = [row for row in sightings if row.span_id not in beside[row.trace_id].own]
             before = _before(connection, _met_before(due, sightings), since)
             for trace_id, found in groupby(sightings, attrgetter("trace_id")):
                 known = Known(list(found), beside[trace_id], before[trace_id])
@@ -93,10 +95,12 @@ class Beside:
     Attributes:
         calls: Ids of calls of others among them; their foreign spans have been deleted unless
             they are here as well.
+        own: Ids of our own calls among them.
     """
 
     relatives: list[Relative] = field(default_factory=list)
     calls: set[str] = field(default_factory=set)
+    own: set[str] = field(default_factory=set)
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +162,8 @@ def _beside(connection: Connection, since: datetime) -> Mapping[str, Beside]:
         traces[trace_id].relatives.append(relative)
         if is_foreign_call:
             traces[trace_id].calls.add(relative.span_id)
+        elif relative.own_tool is not None:
+            traces[trace_id].own.add(relative.span_id)
     return traces
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from fuseboard import conventions as c
 from fuseboard_collector.normalise import assembly
 from fuseboard_collector.store.rows import Attempt, Span, ToolCall, micros
 
@@ -19,6 +20,11 @@ def relatives_of(
         spans: Context.
     """
     return [*map(_of_call, calls), *map(_of_attempt, attempts), *map(_of_span, spans)]
+
+
+def is_own(call: ToolCall) -> bool:
+    """Return whether the shim recorded a call; rows older than the column say nothing."""
+    return call.instrumentation in (None, c.SCOPE_NAME)
 
 
 def _of_call(call: ToolCall) -> assembly.Relative:

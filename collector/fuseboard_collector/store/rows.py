@@ -19,6 +19,9 @@ import pyarrow as pa
 Instant: TypeAlias = int | datetime
 """Microseconds since the Unix epoch, or a datetime (UTC where it names no zone)."""
 
+UNNAMED_SCOPE = "?"
+"""Instrumentation of a foreign call whose sender names none, or claims our name."""
+
 _random_trace_id = partial(secrets.token_hex, 16)
 _random_span_id = partial(secrets.token_hex, 8)
 

@@ -26,7 +26,7 @@ from fuseboard_collector.store.clickhouse.session import insert
 from fuseboard_collector.store.clickhouse.values import encoded
 from fuseboard_collector.store.dialects import CLICKHOUSE
 from fuseboard_collector.store.named_queries import source
-from fuseboard_collector.store.relatives import relatives_of
+from fuseboard_collector.store.relatives import is_own, relatives_of
 from fuseboard_collector.store.replacing import Replacement, Stored
 from fuseboard_collector.store.rows import (
     ARROW_SCHEMAS,
@@ -126,6 +126,11 @@ class Made:
         self, trace_id: str, seen: Sequence[Sighting], stored: Stored, report: Report
     ) -> bool:
         """Add a trace; return whether anything has to be written."""
+        # Ids are the sender's choice: none may stand in for a call of our own.
+        own = {call.span_id for call in stored.calls if is_own(call)}
+        seen = [item for item in seen if item.span_id not in own]
+        if not seen:
+            return False
         before, others = _split(stored, {item.span_id for item in seen})
         relatives = relatives_of(others.calls, others.attempts, others.spans)
         after = assembly.assemble(assembly.Trace(trace_id, seen, relatives))

@@ -17,6 +17,7 @@ from fuseboard_collector.errors import StoreError
 from fuseboard_collector.normalise import own
 from fuseboard_collector.normalise.values import count, flag, number, seconds, text
 from fuseboard_collector.store.clickhouse.connection import translated
+from fuseboard_collector.store.rows import UNNAMED_SCOPE
 
 if TYPE_CHECKING:
     from clickhouse_connect.driver.client import Client
@@ -214,7 +215,10 @@ def _call_columns() -> dict[str, str]:
         "error_message": f"if({_IS_OWN}, {columns['error_message']}, NULL)",
         "attempts": f"if({_IS_OWN}, coalesce({columns['attempts']}, 0), 1)",
         "framework": "nullIf(ScopeName, '')",
-        "instrumentation": f"if({_IS_OWN}, '{c.SCOPE_NAME}', coalesce(nullIf(ScopeName, ''), '?'))",
+        "instrumentation": (
+            f"multiIf({_IS_OWN}, '{c.SCOPE_NAME}', "
+            f"ScopeName IN ('', '{c.SCOPE_NAME}'), '{UNNAMED_SCOPE}', ScopeName)"
+        ),
         "weight": _weight(),
     }
 
