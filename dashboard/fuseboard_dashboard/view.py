@@ -181,9 +181,13 @@ def panel(title: str = "", words: str = "") -> Iterator[None]:
         st.html(markup.notice(_explain(fault), theme.SEVERITY_MARKS["warning"], "fb-problem"))
 
 
+def _sentence(words: str) -> str:
+    return words if words.endswith((".", "?", "!")) else f"{words}."
+
+
 def _explain(fault: Exception) -> str:
     if isinstance(fault, StoreError):
-        return f"The store did not answer: {fault} The next refresh tries again."
+        return f"The store did not answer: {_sentence(str(fault))} The next refresh tries again."
     kind = type(fault).__name__
     return (
         f"This panel could not be drawn ({kind}: {fault}). The next refresh tries again; "

@@ -7,7 +7,7 @@ import http.client
 import json
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -32,6 +32,8 @@ PATIENCE_SECONDS: Final = 60.0
 """How long a store that is busy is asked again before the import gives up."""
 PAUSE_SECONDS: Final = 1.0
 MAX_REASONS: Final = 20
+"""Reasons of a file that are told apart: each line of a large one may be wrong in its own way."""
+OTHERS: Final = "other reasons"
 TRACES_AT_ONCE: Final = 5_000
 
 
@@ -75,6 +77,12 @@ class Report:
     rejected: Counter[str] = field(default_factory=Counter)
     failure: str = ""
 
+    def reject(self, reasons: Mapping[str, int]) -> None:
+        """Count what can't be stored, by reason."""
+        for reason, amount in reasons.items():
+            is_told = reason in self.rejected or len(self.rejected) < MAX_REASONS
+            self.rejected[reason if is_told else OTHERS] += amount
+
     def words(self) -> str:
         """Say it in one line."""
         parts = [
@@ -115,7 +123,7 @@ def import_file(path: Path, to: Destination, progress: Callable[[int], None]) ->
     try:
         for found in requests(path):
             if isinstance(found, FileError):
-                report.rejected[str(found)] += 1
+                report.reject({str(found): 1})
             else:
                 _import(found, to, report)
                 progress(found.position)
@@ -135,10 +143,10 @@ def _import(found: Found, to: Destination, report: Report) -> None:
     if request.records and request.repeated == request.records:
         return
     try:
-        report.rejected += to.put(found.signal, found.encoding, request.body)
+        report.reject(to.put(found.signal, found.encoding, request.body))
     except PutError as error:
         where = f"{found.place}: " if found.place else ""
-        report.rejected[f"{where}{error}"] += 1
+        report.reject({f"{where}{error}": 1})
 
 
 def _known_by(reader: Reader) -> Callable[[Sequence[str]], Iterable[Key]]:

@@ -52,7 +52,8 @@ def _version() -> str:
 
 
 def _help() -> str:
-    commands = "\n".join(f"  {name:<8} {line}" for name, (_, line) in COMMANDS.items())
+    width = max(map(len, COMMANDS))
+    commands = "\n".join(f"  {name:<{width}}  {line}" for name, (_, line) in COMMANDS.items())
     return (
         "Usage: fuseboard [OPTIONS] COMMAND [ARGS]...\n\n"
         "  The fuse board for AI agents' tool calls.\n\n"

@@ -18,6 +18,7 @@ from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
 )
 
 from fuseboard import conventions as c
+from fuseboard_collector.receiver import otlp_json
 from fuseboard_collector.receiver.body import Encoding
 from fuseboard_collector.receiver.files import FileError, Found, requests
 from fuseboard_collector.receiver.intake import MAX_UNPACKED, Signal
@@ -158,6 +159,25 @@ def test_a_bad_line_costs_only_itself(tmp_path: Path, documents: list[Any]) -> N
         "line 3 is no OTLP/JSON: it needs one of resourceSpans, resourceLogs, resourceMetrics",
         "line 4 is no JSON object",
     ]
+
+
+def test_many_documents_of_a_file_take_time_by_their_number_only(tmp_path: Path) -> None:
+    """A copy of the rest for each of them would be two terabytes."""
+    path = tmp_path / "file"
+    path.write_bytes(b"[]\n" * 700_000)
+    assert list(requests(path)) == []
+
+
+def test_a_document_does_not_grow_over_the_limit(tmp_path: Path, otlp: Any) -> None:
+    """Escapes and blanks that its writer left out would have the receiver refuse it."""
+    document = otlp.traces(otlp.span(name="價" * 1000 + "HALF"))
+    text = json.dumps([document], ensure_ascii=False, separators=(",", ":"))
+    path = tmp_path / "file"
+    path.write_text(text.replace("HALF", r"\ud800"), "utf-8")  # half of a pair of surrogates
+    (found,) = sound(path)
+    assert len(found.body) <= path.stat().st_size
+    ((_, (span,)),) = otlp_json.decode_traces(found.body).groups
+    assert span.name.startswith("價價價")
 
 
 @pytest.mark.parametrize(

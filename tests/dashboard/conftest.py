@@ -186,7 +186,7 @@ class FlakyReader:
     def query(self, name: str, parameters: Mapping[str, object] | None = None) -> pa.Table:
         self.asked.append(name)
         if self.failing is not None and name.startswith(self.failing):
-            raise StoreError("the disk has gone for a walk.")
+            raise StoreError("the disk has gone for a walk")
         return self._reader.query(name, parameters)
 
 

@@ -14,6 +14,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from tests.processes import export_records
 
 from fuseboard_collector.store import open_store
+from fuseboard_server import importing
 from fuseboard_server.exits import Exit
 from fuseboard_server.importing import IntoStore, import_file
 
@@ -146,6 +147,18 @@ def test_what_is_wrong_is_said_per_file_and_the_rest_is_imported(
     assert said[2].startswith(f"{lines}: 40 spans")
     # The calls of the bad file are among those of the other one.
     assert len(export_records("calls", "--data", str(data))) == 40
+
+
+def test_reasons_of_a_file_that_is_wrong_everywhere_are_few(tmp_path: Path) -> None:
+    """Each line has words of its own; a report of millions would not fit into memory."""
+    path = tmp_path / "bad.jsonl"
+    path.write_text('{"x": 1}\n' * 5_000)
+    store = open_store(tmp_path / "f.duckdb")
+    report = import_file(path, IntoStore(store, "here"), lambda _: None)
+    store.close()
+    assert report.rejected.total() == 5_000
+    assert len(report.rejected) == importing.MAX_REASONS + 1
+    assert "4980 × other reasons" in report.words()
 
 
 @pytest.mark.parametrize(

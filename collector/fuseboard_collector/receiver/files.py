@@ -10,6 +10,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import re
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -35,6 +36,8 @@ ZSTD_MAGIC: Final = b"\x28\xb5\x2f\xfd"
 _CHUNK: Final = 1024 * 1024
 _SIZE: Final = 4  # bytes before each message of a size-prefixed stream
 _VARINT: Final = 10
+_BETWEEN: Final = re.compile(r"[\s,]*")
+"""What may stand between two documents."""
 _FIELDS: Final = {
     "resourceSpans": Signal.TRACES,
     "resourceLogs": Signal.LOGS,
@@ -191,17 +194,29 @@ def _document(text: bytes) -> Any:
 def _documents(text: bytes, position: Callable[[], int]) -> Iterator[Found | FileError]:
     """Yield the documents of a text: one object, an array, or several, one after the other."""
     decoder = json.JSONDecoder()
-    rest = text.decode("utf-8", "replace").lstrip()
+    whole = text.decode("utf-8", "replace")
     number = 0
-    while rest:
+    place = _past_blanks(whole, 0)
+    while place < len(whole):
         try:
-            found, end = decoder.raw_decode(rest)
+            found, place = decoder.raw_decode(whole, place)
         except (ValueError, RecursionError) as error:
             raise FileError(f"it is no JSON: {str(error)[:200]}") from None
         for document in found if isinstance(found, list) else [found]:
             number += 1
-            yield _read(json.dumps(document).encode(), f"document {number}", position)
-        rest = rest[end:].lstrip(" \t\r\n,")
+            yield _read(compact(document), f"document {number}", position)
+        place = _past_blanks(whole, place)
+
+
+def compact(document: Any) -> bytes:
+    """Return a document as JSON that is hardly ever larger than what it was read from."""
+    text = json.dumps(document, ensure_ascii=False, separators=(",", ":"))
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _past_blanks(text: str, place: int) -> int:
+    blanks = _BETWEEN.match(text, place)
+    return blanks.end() if blanks else place
 
 
 def _read(text: bytes, place: str, position: Callable[[], int]) -> Found | FileError:

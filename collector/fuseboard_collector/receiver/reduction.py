@@ -15,6 +15,7 @@ from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsSer
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from fuseboard_collector.receiver.body import Encoding
+from fuseboard_collector.receiver.files import compact
 from fuseboard_collector.receiver.intake import Signal
 
 Key = tuple[str, str]
@@ -73,7 +74,7 @@ def _of_json(signal: Signal, body: bytes, known: Known) -> Reduced:
     for records, keep in zip(lists, kept, strict=True):
         records[:] = [record for record, is_new in zip(records, keep, strict=True) if is_new]
     count, repeated = _counts(kept)
-    return Reduced(json.dumps(document).encode() if repeated else body, count, repeated)
+    return Reduced(compact(document) if repeated else body, count, repeated)
 
 
 def _json_lists(document: Any, groups: str, scopes: str, records: str) -> Iterable[list[Any]]:
