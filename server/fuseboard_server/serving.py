@@ -57,7 +57,7 @@ def _serve(
     from fuseboard_collector.tokens import Token
     from fuseboard_server.composition import build_app, build_evaluator
 
-    evaluator = build_evaluator(settings, store, here)
+    evaluator = build_evaluator(settings, store, here) if settings.raises_alerts else None
     intake = Intake(store, SystemClock(), keep_arguments=settings.keep_arguments)
     port = port_of(sockets.collector)
     app = build_app(settings, store, here, intake, port, _lifespan(evaluator))
@@ -125,9 +125,12 @@ def _shown(host: str, port: int) -> str:
     return url(host, port).removeprefix("http://")
 
 
-def _lifespan(evaluator: Evaluator) -> Callable[[Any], Any]:
+def _lifespan(evaluator: Evaluator | None) -> Callable[[Any], Any]:
     @asynccontextmanager
     async def lifespan(_: Any) -> AsyncIterator[None]:
+        if evaluator is None:
+            yield
+            return
         evaluator.start()
         try:
             yield
@@ -204,7 +207,9 @@ def _print_welcome(settings: ServeSettings, here: presence.Presence) -> None:
         f"  OTLP/gRPC  {here.grpc or 'off'}",
         f"  Data       {settings.store or settings.data}",
     ]
-    if settings.alert_time_scale != 1:
+    if not settings.raises_alerts:
+        lines.append("  Alerts     off: another server on the database raises them")
+    elif settings.alert_time_scale != 1:
         lines.append(f"  Alerts     time scale {settings.alert_time_scale:g}: for demos only")
     lines.append("Ctrl-C stops it.")
     click.echo("\n".join(lines))

@@ -47,6 +47,7 @@ class ServeSettings:
         memory_bytes: What the database engine may use; None for a quarter of the machine's.
         webhooks: Addresses that alert notifications are posted to.
         alert_time_scale: Factor on every window and hold of the alerts; 1 is real.
+        raises_alerts: Whether alerts are evaluated here, and not by another server on the store.
         allow_hosts: Further names that the server answers to.
         keep_arguments: Whether the arguments of foreign calls are stored.
         demo: Whether the calls come from the demo agent.
@@ -64,6 +65,7 @@ class ServeSettings:
     memory_bytes: int | None = None
     webhooks: tuple[str, ...] = ()
     alert_time_scale: float = 1.0
+    raises_alerts: bool = True
     allow_hosts: tuple[str, ...] = ()
     keep_arguments: bool = False
     demo: bool = False

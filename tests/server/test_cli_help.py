@@ -87,6 +87,7 @@ def test_the_help_of_export_has_the_order_of_sources() -> None:
         (["serve", "--retention", "soon"], ["'soon'", "30d"]),
         (["serve", "--retention", "0d"], ["'0d'", "above 0"]),
         (["serve", "--webhook", "ftp://x"], ["'ftp://x'", "http://"]),
+        (["serve", "--no-alerts", "--webhook", "http://x"], ["--no-alerts", "--webhook"]),
         (["serve", "--alert-time-scale", "0"], ["--alert-time-scale", "0.001"]),
         (["serve", "--host", "0.0.0.0"], ["--insecure", "authentication", "127.0.0.1"]),
         (["serve", "--host", "no.such.host.invalid", "--insecure"], ["no.such.host.invalid"]),

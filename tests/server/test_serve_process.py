@@ -14,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import grpc
 import pytest
 from tests.processes import free_port, wait_until
@@ -102,6 +103,19 @@ def test_grpc_can_be_off(serve: Callable[..., Any]) -> None:
     assert json.loads((served.data / "server.json").read_text())["grpc"] == ""
     with socket.socket() as other:
         other.bind(("127.0.0.1", served.grpc_port))
+
+
+@pytest.mark.parametrize(("options", "evaluates"), [((), True), (("--no-alerts",), False)])
+def test_alerts_can_be_left_to_another_server(
+    serve: Callable[..., Any], options: tuple[str, ...], evaluates: bool
+) -> None:
+    served = serve(*options)
+    assert status(f"{served.ui_url}/readyz") == 200
+    assert served.running.end() == 0
+    assert ("Alerts     off" in served.running.output) is not evaluates
+    with duckdb.connect(str(served.data / "fuseboard.duckdb"), read_only=True) as connection:
+        saved = connection.execute("SELECT count(*) FROM alert_memory").fetchall()
+    assert saved == [(1 if evaluates else 0,)]
 
 
 def test_it_stops_while_a_browser_is_connected(serve: Callable[..., Any]) -> None:

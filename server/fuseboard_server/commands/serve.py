@@ -102,6 +102,11 @@ if TYPE_CHECKING:
     help="Shrink every window and hold of the alerts by this factor, for demos.",
 )
 @click.option(
+    "--no-alerts",
+    is_flag=True,
+    help="Leave the alerts to another server on the same database.",
+)
+@click.option(
     "--allow-host",
     "allow_hosts",
     multiple=True,
@@ -135,6 +140,7 @@ def serve(
     memory_limit: int | None,
     webhooks: tuple[str, ...],
     alert_time_scale: float,
+    no_alerts: bool,
     allow_hosts: tuple[str, ...],
     keep_arguments: bool,
     insecure: bool,
@@ -146,6 +152,10 @@ def serve(
     """
     doors = Doors(host, ui_host or host, token_file or token, read_token_file or read_token)
     check_exposure(doors, insecure)
+    if no_alerts and webhooks:
+        raise click.UsageError(
+            "--webhook has nothing to post with --no-alerts; give it to the server that raises them"
+        )
     ports = {
         "--ui-port": ui_port,
         "--otlp-http-port": otlp_http_port,
@@ -166,6 +176,7 @@ def serve(
         memory_bytes=memory_limit,
         webhooks=webhooks,
         alert_time_scale=alert_time_scale,
+        raises_alerts=not no_alerts,
         allow_hosts=allow_hosts,
         keep_arguments=keep_arguments,
         demo=demo,
