@@ -1,11 +1,19 @@
 -- Faulty calls per class, tool and region (any outcome that carries a class), and their share of
 -- all calls of that tool and region. Parameters: since, until, tools, classes, regions.
-WITH calls AS (
-    -- include page_calls_in_window
+WITH summed AS (
+    SELECT tool, region, outcome, error_class,
+           SUM(weight) AS n
+    FROM (
+        -- include page_chosen_cells
+    ) AS chosen
+    GROUP BY 1, 2, 3, 4
+),
+calls AS (
+    -- include page_judged of summed
 ),
 counts AS (
     SELECT CASE WHEN is_fault THEN COALESCE(error_class, 'unclassified') END AS class_of_fault,
-           tool, region, SUM(weight) AS faults
+           tool, region, SUM(n) AS faults
     FROM calls
     GROUP BY 1, 2, 3
 ),

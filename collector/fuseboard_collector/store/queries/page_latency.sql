@@ -16,7 +16,7 @@ WITH of_calls AS (
 lengths AS (
     SELECT 0 AS bucket, tool, '' AS region, length, weight
     FROM (
-        -- include page_lengths
+        -- include page_classed_lengths
     ) AS all_lengths
     WHERE @among($tools::VARCHAR[], tool)
       AND @among($regions::VARCHAR[], region)
@@ -25,7 +25,7 @@ lengths AS (
 attempt_lengths AS (
     SELECT 0 AS bucket, tool, '' AS region, length, weight
     FROM (
-        -- include page_attempt_lengths
+        -- include page_classed_attempt_lengths
     ) AS all_lengths
     WHERE @among($tools::VARCHAR[], tool)
       AND @among($regions::VARCHAR[], region)

@@ -6,7 +6,7 @@ SELECT @bucket(moment, $bucket_us::BIGINT) AS bucket,
        AS step,
        SUM(weight) AS calls
 FROM (
-    -- include page_lengths
+    -- include page_classed_lengths
 ) AS all_lengths
 WHERE @among($tools::VARCHAR[], tool)
   AND @among($regions::VARCHAR[], region)

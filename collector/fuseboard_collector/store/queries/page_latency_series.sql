@@ -19,7 +19,7 @@ WITH counts AS (
 lengths AS (
     SELECT @bucket(moment, $bucket_us::BIGINT) AS bucket, '' AS tool, '' AS region, length, weight
     FROM (
-        -- include page_lengths
+        -- include page_classed_lengths
     ) AS all_lengths
     WHERE @among($tools::VARCHAR[], tool)
       AND @among($regions::VARCHAR[], region)

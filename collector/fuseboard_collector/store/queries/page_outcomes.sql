@@ -2,13 +2,16 @@
 -- stay only where no class is chosen. Buckets as in page_series.
 -- Parameters: since, until, tools, classes, regions, bucket_us (microseconds).
 WITH calls AS (
-    -- include page_calls_in_window
+    SELECT @bucket(moment, $bucket_us::BIGINT) AS bucket, outcome, error_class, SUM(weight) AS n
+    FROM (
+        -- include page_chosen_cells
+    ) AS chosen
+    GROUP BY 1, 2, 3
 )
-SELECT @bucket(moment, $bucket_us::BIGINT) AS bucket,
-       outcome,
+SELECT bucket, outcome,
        CASE WHEN outcome IN ('error', 'rejected') THEN COALESCE(error_class, 'unclassified')
             ELSE error_class END AS error_class,
-       SUM(weight) AS calls
+       SUM(n) AS calls
 FROM calls
 WHERE @among($classes::VARCHAR[],
              CASE WHEN outcome IN ('error', 'rejected') THEN COALESCE(error_class, 'unclassified')

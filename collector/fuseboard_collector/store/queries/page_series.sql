@@ -2,11 +2,19 @@
 -- lie on multiples of the width since the epoch, so they stay put while the window moves.
 -- The slowest call and every error of a bucket survive the thinning.
 -- Parameters: since, until, tools, classes, regions, bucket_us (microseconds).
-WITH calls AS (
-    -- include page_calls_in_window
+WITH summed AS (
+    SELECT @bucket(moment, $bucket_us::BIGINT) AS bucket,
+           -- include page_sums
+    FROM (
+        -- include page_chosen_cells
+    ) AS chosen
+    GROUP BY bucket, outcome, error_class
+),
+calls AS (
+    -- include page_judged of summed
 ),
 counts AS (
-    SELECT @bucket(moment, $bucket_us::BIGINT) AS bucket,
+    SELECT bucket,
            -- include page_call_counts
     FROM calls
     GROUP BY 1

@@ -1,10 +1,18 @@
 -- One row per tool and region, with the columns of page_totals; most errors first.
 -- Parameters: since, until, tools, classes, regions.
-WITH calls AS (
-    -- include page_calls_in_window
+WITH summed AS (
+    SELECT tool, region, MAX(last_end) AS newest,
+           -- include page_sums
+    FROM (
+        -- include page_chosen_cells
+    ) AS chosen
+    GROUP BY tool, region, outcome, error_class
+),
+calls AS (
+    -- include page_judged of summed
 ),
 counts AS (
-    SELECT tool, region, MAX(last_end) AS last_end,
+    SELECT tool, region, MAX(newest) AS last_end,
            -- include page_call_counts
     FROM calls
     GROUP BY 1, 2

@@ -3,8 +3,16 @@
 -- without L1_input; error rate = errors / judged; retry rate = retried / attempted;
 -- amplification = attempts_made / attempted. classes narrows errors and faults, nothing else.
 -- Parameters: since, until, tools, classes, regions.
-WITH calls AS (
-    -- include page_calls_in_window
+WITH summed AS (
+    SELECT
+        -- include page_sums
+    FROM (
+        -- include page_chosen_cells
+    ) AS chosen
+    GROUP BY outcome, error_class
+),
+calls AS (
+    -- include page_judged of summed
 ),
 counts AS (
     SELECT

@@ -1,7 +1,10 @@
 -- Counts per bucket, tool and region: sparklines, and the series below breakers.
 -- Buckets as in page_series. Parameters: since, until, tools, classes, regions, bucket_us.
-WITH calls AS (
-    -- include page_calls_in_window
+WITH chosen AS (
+    -- include page_chosen_cells
+),
+calls AS (
+    -- include page_judged of chosen
 )
 SELECT @bucket(moment, $bucket_us::BIGINT) AS bucket, tool, region,
        SUM(weight) AS calls,

@@ -1,13 +1,21 @@
 -- Tools whose calls came from other instrumentation alone, so that no policy of ours can act on
 -- them; most errors first. Rows without an instrumentation are older than the column: nobody knows.
 -- Parameters: since, until, tools, classes, regions.
-WITH calls AS (
-    -- include page_calls_in_window
+WITH summed AS (
+    SELECT tool, framework, instrumentation, MAX(last_end) AS newest,
+           -- include page_sums
+    FROM (
+        -- include page_chosen_cells
+    ) AS chosen
+    GROUP BY tool, framework, instrumentation, outcome, error_class
+),
+calls AS (
+    -- include page_judged of summed
 ),
 counted AS (
     SELECT tool,
            @joined(framework) AS frameworks,
-           MAX(last_end) AS last_end,
+           MAX(newest) AS last_end,
            COUNT(CASE WHEN COALESCE(instrumentation, 'fuseboard') = 'fuseboard' THEN 1 END)
                AS own_calls,
            -- include page_call_counts

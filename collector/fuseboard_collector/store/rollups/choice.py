@@ -73,20 +73,25 @@ def _variants(name: str, bound: Mapping[str, object]) -> tuple[Variants, Lengths
         return ("rolled",), Lengths(hours=True, sixes=False)
     width = bound.get("bucket_us")
     step = width if isinstance(width, int) and width > 0 else _SIX_HOURS_US
-    is_long = window[1] - window[0] > EXACT_WINDOW
     # A bucket can only be put together from rollups that it holds whole.
-    if step % (_HOUR_US if is_long else _QUARTER_US):
-        return (), None
-    if not is_long and not _depends(name, "rolled"):
+    rolled = _rolled(step)
+    is_sketched = window[1] - window[0] > EXACT_WINDOW and "quartered" not in rolled
+    if not rolled or not (is_sketched or _depends(name, "rolled")):
         return (), None
     lengths = Lengths(
-        hours=bool(needed & {"hours", "quarters"}),
-        sixes="six_since" in needed and step % _SIX_HOURS_US == 0,
+        hours="hours" in needed, sixes="six_since" in needed and step % _SIX_HOURS_US == 0
     )
-    if not is_long:
-        return ("rolled",), lengths
-    is_lean = bound.get("classes") is None
-    return (("lean", "rolled", "sketched") if is_lean else ("rolled", "sketched")), lengths
+    if not is_sketched:
+        return rolled, lengths
+    is_classed = bound.get("classes") is not None
+    return (*(("classed",) if is_classed else ()), *rolled, "sketched"), lengths
+
+
+def _rolled(step: int) -> Variants:
+    """Return the variants whose counts make up buckets of so many microseconds."""
+    if step % _HOUR_US == 0:
+        return ("rolled",)
+    return () if step % _QUARTER_US else ("quartered", "rolled")
 
 
 def _slow_bound(

@@ -13,9 +13,6 @@ CREATE TABLE dirty_spans (
 
 CREATE TABLE calls_15m (
     span             TIMESTAMP NOT NULL,
-    service          VARCHAR,
-    environment      VARCHAR,
-    agent            VARCHAR,
     framework        VARCHAR,
     instrumentation  VARCHAR,
     tool             VARCHAR   NOT NULL,
@@ -33,39 +30,36 @@ CREATE TABLE calls_15m (
     duration_max     DOUBLE    NOT NULL,
     last_end         TIMESTAMP NOT NULL
 );
+CREATE TABLE calls_h AS SELECT * FROM calls_15m;
 CREATE TABLE calls_6h AS SELECT * FROM calls_15m;
 
 -- Calls by duration: step n holds 2^(n/8) up to 2^((n+1)/8) milliseconds; below 1 ms it is negative.
 CREATE TABLE durations_h (
-    span        TIMESTAMP NOT NULL,
-    environment VARCHAR,
-    agent       VARCHAR,
-    tool        VARCHAR   NOT NULL,
-    region      VARCHAR,
-    error_class VARCHAR,
-    step        SMALLINT  NOT NULL,
-    weight      DOUBLE    NOT NULL
-);
-CREATE TABLE durations_6h AS SELECT * FROM durations_h;
-CREATE TABLE attempt_durations_h AS SELECT * FROM durations_h;
-CREATE TABLE attempt_durations_6h AS SELECT * FROM durations_h;
-
--- The same for windows in which only tools and regions are chosen: a third of the rows.
-CREATE TABLE lean_durations_h (
     span   TIMESTAMP NOT NULL,
     tool   VARCHAR   NOT NULL,
     region VARCHAR,
     step   SMALLINT  NOT NULL,
     weight DOUBLE    NOT NULL
 );
-CREATE TABLE lean_durations_6h AS SELECT * FROM lean_durations_h;
-CREATE TABLE lean_attempt_durations_h AS SELECT * FROM lean_durations_h;
-CREATE TABLE lean_attempt_durations_6h AS SELECT * FROM lean_durations_h;
+CREATE TABLE durations_6h AS SELECT * FROM durations_h;
+CREATE TABLE attempt_durations_h AS SELECT * FROM durations_h;
+CREATE TABLE attempt_durations_6h AS SELECT * FROM durations_h;
+
+-- The same of those with a class of errors, for when classes are chosen.
+CREATE TABLE fault_durations_h (
+    span        TIMESTAMP NOT NULL,
+    tool        VARCHAR   NOT NULL,
+    region      VARCHAR,
+    error_class VARCHAR   NOT NULL,
+    step        SMALLINT  NOT NULL,
+    weight      DOUBLE    NOT NULL
+);
+CREATE TABLE fault_durations_6h AS SELECT * FROM fault_durations_h;
+CREATE TABLE fault_attempt_durations_h AS SELECT * FROM fault_durations_h;
+CREATE TABLE fault_attempt_durations_6h AS SELECT * FROM fault_durations_h;
 
 CREATE TABLE failed_attempts_6h (
     span        TIMESTAMP NOT NULL,
-    environment VARCHAR,
-    agent       VARCHAR,
     tool        VARCHAR   NOT NULL,
     region      VARCHAR,
     error_class VARCHAR   NOT NULL,
@@ -75,8 +69,6 @@ CREATE TABLE failed_attempts_6h (
 
 CREATE TABLE faults_6h (
     span          TIMESTAMP NOT NULL,
-    environment   VARCHAR,
-    agent         VARCHAR,
     tool          VARCHAR   NOT NULL,
     region        VARCHAR,
     error_class   VARCHAR   NOT NULL,     -- unclassified where the call has none
@@ -90,8 +82,6 @@ CREATE TABLE faults_6h (
 -- Of each tool the arguments that failed most often within the span.
 CREATE TABLE arguments_6h (
     span        TIMESTAMP NOT NULL,
-    environment VARCHAR,
-    agent       VARCHAR,
     tool        VARCHAR   NOT NULL,
     region      VARCHAR,
     args_hash   VARCHAR   NOT NULL,
@@ -103,7 +93,6 @@ CREATE TABLE arguments_6h (
 -- Breakers that calls passed, by the process that keeps them.
 CREATE TABLE guards_h (
     span        TIMESTAMP NOT NULL,
-    environment VARCHAR,
     tool        VARCHAR   NOT NULL,
     region      VARCHAR,
     upstream    VARCHAR,

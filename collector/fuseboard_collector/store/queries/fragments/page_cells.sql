@@ -1,5 +1,4 @@
-SELECT "end" AS moment, "end" AS last_end, service, environment, agent,
-       framework, instrumentation, tool,
+SELECT "end" AS moment, "end" AS last_end, framework, instrumentation, tool,
        COALESCE(region, 'unknown') AS region, outcome, error_class, weight,
        CASE WHEN attempts >= 1 THEN weight ELSE 0 END AS weight_attempted,
        CASE WHEN attempts >= 2 THEN weight ELSE 0 END AS weight_retried,

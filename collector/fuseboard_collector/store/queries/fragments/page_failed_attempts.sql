@@ -1,4 +1,4 @@
-SELECT environment, agent, tool, COALESCE(region, 'unknown') AS region, error_class,
+SELECT tool, COALESCE(region, 'unknown') AS region, error_class,
        least(number, 10)::SMALLINT AS number, weight
 FROM (
     -- include page_raw_attempts

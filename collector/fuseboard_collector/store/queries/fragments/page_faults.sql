@@ -1,4 +1,4 @@
-SELECT environment, agent, tool, COALESCE(region, 'unknown') AS region,
+SELECT tool, COALESCE(region, 'unknown') AS region,
        COALESCE(error_class, 'unclassified') AS class_of_fault, classifier_id, error_type,
        http_status, weight, "end" AS last_end
 FROM (

@@ -20,7 +20,7 @@ listed AS (
     FROM used
     GROUP BY span, tool
 )
-SELECT listed.span, calls.environment, calls.agent, calls.tool, calls.region, calls.args_hash,
+SELECT listed.span, calls.tool, calls.region, calls.args_hash,
        CASE WHEN calls.outcome IN ('error', 'rejected')
             THEN COALESCE(calls.error_class, 'unclassified') ELSE calls.error_class END
            AS error_class,
@@ -30,4 +30,5 @@ FROM (SELECT * FROM tool_calls
      ) AS calls
 JOIN listed ON listed.tool = calls.tool AND listed.args_hash = calls.args_hash
     AND listed.span = time_bucket(INTERVAL 6 HOUR, calls."end" - INTERVAL 1 MICROSECOND)
-GROUP BY ALL;
+GROUP BY ALL
+ORDER BY listed.span, calls.tool, calls.args_hash;

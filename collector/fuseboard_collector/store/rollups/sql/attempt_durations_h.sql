@@ -1,7 +1,6 @@
-SELECT time_bucket(INTERVAL 1 HOUR, "end" - INTERVAL 1 MICROSECOND) AS span,
-       environment, agent, tool, region, error_class,
+SELECT time_bucket(INTERVAL 1 HOUR, "end" - INTERVAL 1 MICROSECOND) AS span, tool, region,
        @step(duration_seconds, 8)::SMALLINT AS step, SUM(weight) AS weight
 FROM attempts
 -- include of_the_span
 GROUP BY ALL
-ORDER BY span, tool;
+ORDER BY span, tool, region, step;

@@ -1,5 +1,4 @@
-SELECT time_bucket(INTERVAL 6 HOUR, span) AS span, service, environment, agent,
-       framework, instrumentation, tool, region, outcome, error_class,
+SELECT time_bucket(INTERVAL 6 HOUR, span) AS span, framework, instrumentation, tool, region, outcome, error_class,
        SUM(weight) AS weight,
        SUM(weight_attempted) AS weight_attempted,
        SUM(weight_retried) AS weight_retried,
@@ -10,7 +9,7 @@ SELECT time_bucket(INTERVAL 6 HOUR, span) AS span, service, environment, agent,
        SUM(duration_sum) AS duration_sum,
        MAX(duration_max) AS duration_max,
        MAX(last_end) AS last_end
-FROM calls_15m
+FROM calls_h
 WHERE span >= $since::TIMESTAMP AND span < $until::TIMESTAMP
 GROUP BY ALL
-ORDER BY 1, tool;
+ORDER BY span, tool, region, outcome, error_class;

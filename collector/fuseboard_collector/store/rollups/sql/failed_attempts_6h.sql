@@ -1,7 +1,8 @@
 SELECT time_bucket(INTERVAL 6 HOUR, "end" - INTERVAL 1 MICROSECOND) AS span,
-       environment, agent, tool, region, error_class,
+       tool, region, error_class,
        least(number, 10)::SMALLINT AS number, SUM(weight) AS weight
 FROM attempts
 -- include of_the_span
   AND result = 'failure' AND error_class IS NOT NULL
-GROUP BY ALL;
+GROUP BY ALL
+ORDER BY span, tool, region;

@@ -1,5 +1,5 @@
 SELECT DISTINCT time_bucket(INTERVAL 1 HOUR, "end" - INTERVAL 1 MICROSECOND) AS span,
-       environment, tool, region, upstream, instance
+       tool, region, upstream, instance
 FROM tool_calls
 -- include of_the_span
   AND breaker_state IS NOT NULL;

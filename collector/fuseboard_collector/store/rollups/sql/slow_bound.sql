@@ -3,9 +3,9 @@
 SELECT CASE WHEN COUNT(*) >= $row_limit::BIGINT THEN MIN(duration_max) END
 FROM (SELECT duration_max
       FROM (SELECT tool, region, duration_max
-            FROM calls_15m
+            FROM calls_h
             WHERE span >= $fine_since::TIMESTAMP AND span < $fine_until::TIMESTAMP
-              AND span IN (SELECT unnest($quarters::TIMESTAMP[]))
+              AND span IN (SELECT unnest($hours::TIMESTAMP[]))
             UNION ALL
             SELECT tool, region, duration_max
             FROM calls_6h

@@ -1,4 +1,4 @@
-SELECT environment, agent, tool, COALESCE(region, 'unknown') AS region, args_hash,
+SELECT tool, COALESCE(region, 'unknown') AS region, args_hash,
        CASE WHEN outcome IN ('error', 'rejected') THEN COALESCE(error_class, 'unclassified')
             ELSE error_class END AS class_of_fault,
        weight, "end" AS last_end
@@ -7,7 +7,7 @@ FROM (
 ) AS raw_calls
 WHERE args_hash IS NOT NULL
 UNION ALL
-SELECT environment, agent, tool, COALESCE(region, 'unknown') AS region, args_hash,
+SELECT tool, COALESCE(region, 'unknown') AS region, args_hash,
        error_class AS class_of_fault, weight, last_end
 FROM arguments_6h
 WHERE span >= $six_since::TIMESTAMP AND span < $six_until::TIMESTAMP

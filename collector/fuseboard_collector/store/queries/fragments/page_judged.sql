@@ -1,3 +1,4 @@
+-- Few rows are left to judge where they are added up by outcome and class before.
 SELECT *,
        outcome IN ('error', 'rejected') AND COALESCE(error_class, 'unclassified') <> 'L1_input'
            AND @among($classes::VARCHAR[], COALESCE(error_class, 'unclassified'))
@@ -5,8 +6,4 @@ SELECT *,
        (error_class IS NOT NULL OR outcome IN ('error', 'rejected'))
            AND @among($classes::VARCHAR[], COALESCE(error_class, 'unclassified'))
            AS is_fault
-FROM (
-    -- include page_cells
-) AS cells
-WHERE @among($tools::VARCHAR[], tool)
-  AND @among($regions::VARCHAR[], region)
+FROM @these

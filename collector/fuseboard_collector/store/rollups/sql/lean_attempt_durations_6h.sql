@@ -1,6 +1,0 @@
-SELECT time_bucket(INTERVAL 6 HOUR, span) AS span, tool, region, step,
-       SUM(weight) AS weight
-FROM lean_attempt_durations_h
-WHERE span >= $since::TIMESTAMP AND span < $until::TIMESTAMP
-GROUP BY ALL
-ORDER BY 1, tool;
