@@ -20,6 +20,7 @@ from fuseboard_collector.store import (
     open_store,
 )
 from fuseboard_collector.store.repeats import RepeatFilter
+from fuseboard_collector.store.rows import Sighting
 
 NOW = datetime(2026, 11, 30, 12, 0, tzinfo=UTC)
 TABLES = ("tool_calls", "attempts", "breaker_transitions", "heartbeats", "spans")
@@ -135,6 +136,56 @@ def test_keys_are_remembered_for_the_window_at_least() -> None:
     now = 1202.0
     repeats.remember([b"d"])
     assert repeats.fresh([b"a", b"b", b"c", b"d"], set()) == [True, True, False, False]
+
+
+def received(batch: Batch, after: timedelta) -> Batch:
+    """Return the rows as they would come so long after they began."""
+    late = Batch()
+    for field in dataclasses.fields(batch):
+        for row in getattr(batch, field.name):
+            getattr(late, field.name).append(dataclasses.replace(row, received_at=NOW + after))
+    return late
+
+
+@pytest.mark.parametrize(
+    "after", [timedelta(minutes=11), timedelta(days=1), timedelta(days=29)], ids=str
+)
+def test_hc_38_a_batch_sent_again_when_memory_has_forgotten_it_is_stored_once(
+    make_store: Callable[..., Store], clock: Any, after: timedelta
+) -> None:
+    """A collector that was down for the night sends what it had in its queue once more."""
+    store = make_store(retention_days=None, clock=clock)
+    batch = Batch(
+        calls=everything().calls, attempts=everything().attempts, spans=everything().spans,
+        sightings=[Sighting("ab" * 16, "0f" * 8, "t", NOW, 0.1, "genai", "other")],
+    )  # fmt: skip
+    store.append(received(batch, timedelta(seconds=1))).result(10)
+    for _ in range(3):
+        clock.now += timedelta(seconds=601)
+        store.append(Batch(calls=[ToolCall("later", end=NOW + after)])).result(10)
+    other = ToolCall("search", end=NOW)
+    again = received(batch, after)
+    again.calls.append(dataclasses.replace(other, received_at=NOW + after))
+    store.append(again).result(10)
+    tables = ("tool_calls", "attempts", "spans", "sightings")
+    assert [store.stats.get("repeats", name) for name in tables] == [1] * 4
+    window = {"since": None, "until": None}
+    assert store.query("export_calls", window)["tool"].to_pylist().count("search") == 2
+    store.append(again).result(10)
+    assert store.stats.get("repeats", "tool_calls") == 3
+
+
+def test_where_more_keys_come_than_fit_memory_reaches_back_less() -> None:
+    now = 0.0
+    repeats = RepeatFilter(lambda: now, max_keys=2)
+    assert repeats.reach == 600.0
+    for second in range(1, 9):
+        now = float(second)
+        repeats.remember([str(second).encode()])
+    assert repeats.reach < 5.0
+    asked = [str(second).encode() for second in range(1, 9) if now - second < repeats.reach]
+    assert asked
+    assert not any(repeats.fresh(asked, set()))
 
 
 def test_memory_is_bounded() -> None:

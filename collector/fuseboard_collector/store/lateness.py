@@ -31,12 +31,20 @@ def count_late(stats: Stats, table: str, rows: Sequence[pa.Table]) -> None:
         stats.add("late_rows", sum(_late_in(table, part) for part in rows), table)
 
 
-def _late_in(table: str, rows: pa.Table) -> int:
-    received = pc.cast(rows["received_at"], pa.int64())
+def overdue(table: str, rows: pa.Table) -> pa.ChunkedArray:
+    """Return how long after their end rows arrived, in microseconds.
+
+    Args:
+        table: Whose rows they are; of calls, attempts or spans.
+        rows: As they are stored.
+    """
     if table == "tool_calls":
         ends = pc.cast(rows["end"], pa.int64())
     else:
         length = pc.cast(pc.multiply(rows["duration_seconds"], 1e6), pa.int64(), safe=False)
         ends = pc.add(pc.cast(rows["start"], pa.int64()), length)
-    is_late = pc.greater(pc.subtract(received, ends), _GRACE_US)
-    return int(pc.sum(is_late).as_py() or 0)
+    return pc.subtract(pc.cast(rows["received_at"], pa.int64()), ends)
+
+
+def _late_in(table: str, rows: pa.Table) -> int:
+    return int(pc.sum(pc.greater(overdue(table, rows), _GRACE_US)).as_py() or 0)

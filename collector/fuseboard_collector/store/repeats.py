@@ -35,6 +35,12 @@ class RepeatFilter:
         self._young: set[bytes] = set()
         self._old: set[bytes] = set()
         self._turn_at = monotonic() + window
+        self._young_began = self._old_began = float("-inf")
+
+    @property
+    def reach(self) -> float:
+        """Seconds for which every key is remembered: the window, or less where many come."""
+        return min(self._window, self._monotonic() - self._old_began)
 
     def fresh(self, keys: Sequence[bytes], pending: set[bytes]) -> list[bool]:
         """Say of each row whether it is new, and note the new ones in ``pending``.
@@ -60,6 +66,7 @@ class RepeatFilter:
         if self._monotonic() >= self._turn_at or len(self._young) >= self._max_keys:
             self._old, self._young = self._young, set()
             self._turn_at = self._monotonic() + self._window
+            self._old_began, self._young_began = self._young_began, self._monotonic()
         self._young.update(keys)
 
     def __len__(self) -> int:

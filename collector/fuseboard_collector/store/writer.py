@@ -17,6 +17,7 @@ import pyarrow as pa
 from fuseboard_collector.errors import StoreAwayError, StoreBusyError, StoreError
 from fuseboard_collector.stats import Stats
 from fuseboard_collector.store.inserting import insert_rows
+from fuseboard_collector.store.late_repeats import stored_already
 from fuseboard_collector.store.lateness import count_late
 from fuseboard_collector.store.marking import Marked
 from fuseboard_collector.store.repeats import RepeatFilter
@@ -127,7 +128,7 @@ class Session:
     def commit(self, appends: Sequence[Append]) -> None:
         """Insert what is new of several requests in one transaction."""
         pending: set[bytes] = set()
-        tables, keys = self._without_repeats(appends, pending)
+        tables, keys = self._without_stored(*self._without_repeats(appends, pending))
         news = self._assembling.news(keys, tables)
 
         def insert(connection: Connection) -> None:
@@ -182,6 +183,22 @@ class Session:
                     rows = part.rows if kept == len(mask) else part.rows.filter(pa.array(mask))
                     tables.setdefault(part.table, []).append(rows)
                     keys.setdefault(part.table, []).extend(compress(part.keys, mask))
+        return tables, keys
+
+    def _without_stored(
+        self, tables: dict[str, list[pa.Table]], keys: dict[str, list[bytes]]
+    ) -> tuple[dict[str, list[pa.Table]], dict[str, list[bytes]]]:
+        """Leave out rows that are in the file since longer ago than memory reaches back."""
+        stored = stored_already(self._connection, tables, self._repeats.reach)
+        if not stored:
+            return tables, keys
+        for table in list(tables):
+            mask = [key not in stored for key in keys[table]]
+            rows = pa.concat_tables(tables.pop(table))
+            fresh = list(compress(keys.pop(table), mask))
+            self._stats.add("repeats", len(mask) - len(fresh), table)
+            if fresh:
+                tables[table], keys[table] = [rows.filter(pa.array(mask))], fresh
         return tables, keys
 
 
