@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
+import duckdb
+
+from fuseboard_collector.store.named_queries import load
+from fuseboard_collector.store.rows import natural_key
+
 WINDOW_SECONDS = 600.0
 MAX_KEYS = 2_000_000
 
@@ -71,3 +76,16 @@ class RepeatFilter:
 
     def __len__(self) -> int:
         return len(self._young) + len(self._old)
+
+
+def recent_keys(cursor: duckdb.DuckDBPyConnection) -> list[bytes]:
+    """Return the keys of what a client may resend after a restart."""
+    window = {"window": WINDOW_SECONDS}
+
+    def rows(name: str) -> list[tuple[object, ...]]:
+        return cursor.execute(load(name, "writes").statements[0].sql, window).fetchall()
+
+    keys = [bytes.fromhex(str(ids)) for (ids,) in rows("recent_keys")]
+    keys += [natural_key("breaker_transitions", *row) for row in rows("recent_transitions")]
+    keys += [natural_key("heartbeats", *row) for row in rows("recent_heartbeats")]
+    return keys

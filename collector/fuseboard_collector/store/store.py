@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 import logging
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
@@ -23,17 +22,17 @@ from fuseboard_collector.reading import Batches
 from fuseboard_collector.stats import Stats
 from fuseboard_collector.store.answering import Answering, first_line, reading_query
 from fuseboard_collector.store.assembling import Assembling
-from fuseboard_collector.store.checking import Damage, scan
-from fuseboard_collector.store.compaction import remove_leftovers
+from fuseboard_collector.store.checking import Damage
 from fuseboard_collector.store.copying import PREFIX, check_copy, check_room, copy_database, remove
+from fuseboard_collector.store.data_file import DataFile
 from fuseboard_collector.store.database import Database, Limits, translated
 from fuseboard_collector.store.health import Health
 from fuseboard_collector.store.memory import default_limit, words
 from fuseboard_collector.store.named_queries import NamedQuery, load
-from fuseboard_collector.store.repeats import WINDOW_SECONDS, RepeatFilter
+from fuseboard_collector.store.repeats import RepeatFilter, recent_keys
 from fuseboard_collector.store.retention import Keep, Plan, Retention
 from fuseboard_collector.store.rollups.keeper import Keeper, waiting_hours
-from fuseboard_collector.store.rows import ROW_TYPES, Batch, natural_key
+from fuseboard_collector.store.rows import ROW_TYPES, Batch
 from fuseboard_collector.store.space import (
     FREE_SPACE_FLOOR,
     FreeSpace,
@@ -53,7 +52,6 @@ _TABLES = frozenset({*(row.TABLE for row in ROW_TYPES), "alert_events", "alert_m
 _COMMAND_TIMEOUT = 60.0
 _CLOSING_SECONDS = 5.0
 _LONG_TIMEOUT = 3600.0
-_REOPENING_SECONDS = 5.0
 
 
 class Store:
@@ -77,7 +75,6 @@ class Store:
         self.spool_folder: str | None = str(path.parent)
         self.stats = Stats()
         self._clock = clock
-        self._limits = limits
         self._health = Health(path)
         self._answering = Answering(limits.memory, self._reopen_after, self._health.notice)
         self._space = FreeSpace(path.parent, free_space_floor, clock.monotonic)
@@ -86,21 +83,16 @@ class Store:
             path, self._retention, free_space_floor, self.stats, clock.monotonic, self._swapped
         )
         self._assembling = Assembling(Staging(clock.monotonic), self.stats, clock)
-        self._database: Database | None = None
-        self._opened = threading.Condition()
-        self._closed = False
-        self._patience = 0.0
+        self._file = DataFile(path, limits, self._health, lambda: self._writer.unavailable)
         session: Session | None = None
         unavailable: StoreError | None = None
         try:
-            session = self._open_session()
+            session = self._file.open(self._begin)
         except StoreInUseError as error:
             if not wait:
                 raise
             unavailable = error
-        self._writer = Writer(
-            self._reopen_session, session, self._close_database, self._maintenance
-        )
+        self._writer = Writer(self._reopen, session, self._file.close, self._maintenance)
         self._writer.unavailable = unavailable
         self._writer.notice = self._health.notice
         self._writer.start()
@@ -238,13 +230,7 @@ class Store:
 
     def check(self) -> list[Damage]:
         """Read everything; return what can't be read. From then on nothing is written to it."""
-        with self._open_database().cursor() as cursor:
-            found = list(scan(cursor))
-        if found:
-            self._health.damaged(found[0].why)
-        elif self._health.fault is not None:
-            self._health.sound()
-        return found
+        return self._file.check()
 
     def snapshot(self) -> tuple[BinaryIO, dict[str, int]]:
         """Return a copy of the file as of now, and its rows by table; writing goes on.
@@ -371,80 +357,44 @@ class Store:
         self._keeper.stop()
         with suppress(StoreError, TimeoutError):
             self._settle(self._clock.monotonic() - GRACE_SECONDS, _CLOSING_SECONDS)
-        self._closed = True
+        self._file.end()
         self._writer.stop()
         atexit.unregister(self.close)
 
     # --- the file ------------------------------------------------------------------------
-    def _reopen_session(self) -> Session:
-        session = self._open_session()
+    @property
+    def _database(self) -> Database | None:
+        return self._file.database
+
+    def _open_database(self) -> Database:
+        return self._file.current()
+
+    def _reopen(self) -> Session:
+        session = self._file.open(self._begin)
         self.stats.add("reopened")
         return session
 
     def _swapped(self) -> None:
         """Have the file opened that a compaction put in place."""
-        self._patience = _REOPENING_SECONDS
+        self._file.be_patient()
         self._writer.reopen()
 
-    def _open_session(self) -> Session:
-        database = Database(self.path, self._limits)
-        try:
-            remove_leftovers(self.path)
-            repeats = RepeatFilter(self._clock.monotonic)
-            with translated(self.path), database.cursor() as cursor:
-                check_copy(cursor, self._upkeep.copy_id)
-                self._remember(cursor, repeats)
-            needs_scan = self._health.opened()
-            session = Session(database.writing_connection(), repeats, self.stats, self._assembling)
-        except BaseException:
-            database.close()
-            raise
-        with self._opened:
-            self._database = database
-            self._opened.notify_all()
-        if needs_scan:
-            threading.Thread(target=self._scan, name="fuseboard-scan", daemon=True).start()
-        return session
+    def _begin(self, database: Database) -> Session:
+        """Take up what the last process knew."""
+        repeats = RepeatFilter(self._clock.monotonic)
+        with translated(self.path), database.cursor() as cursor:
+            check_copy(cursor, self._upkeep.copy_id)
+            self._remember(cursor, repeats)
+        return Session(database.writing_connection(), repeats, self.stats, self._assembling)
 
     def _remember(self, cursor: Connection, repeats: RepeatFilter) -> None:
-        """Take up what the last process knew; a damaged file needs no memory, it gets no rows."""
+        """Go on without memory where it can't be read: a damaged file gets no rows."""
         try:
-            repeats.remember(_recent_keys(cursor))
+            repeats.remember(recent_keys(cursor))
             self._assembling.reload(cursor)
         except duckdb.Error as error:
             if self._health.notice(error) is None:
                 raise
-
-    def _scan(self) -> None:
-        """Look for damage after the machine went down, or after some was found before."""
-        try:
-            with self._open_database().cursor() as cursor:
-                found = list(scan(cursor))
-        except (StoreError, duckdb.Error) as error:
-            logger.info("the scan of %s did not come to its end: %s", self.path, error)
-            return
-        if found:
-            self._health.damaged(found[0].why)
-        else:
-            self._health.sound()
-
-    def _close_database(self) -> None:
-        database, self._database = self._database, None
-        if database is not None:
-            database.close(patience=self._patience)
-            self._patience = 0.0
-            self._health.closed()
-
-    def _open_database(self) -> Database:
-        with self._opened:
-            self._opened.wait_for(self._is_settled, _REOPENING_SECONDS)
-            if self._database is None:
-                raise self._writer.unavailable or StoreError("the store is closed")
-            return self._database
-
-    def _is_settled(self) -> bool:
-        """Whether waiting will not open the file: it is, or it can't be, or is not to be."""
-        return self._database is not None or self._writer.unavailable is not None or self._closed
 
     def _maintenance(self) -> Command | None:
         if self._health.fault is not None:
@@ -493,19 +443,6 @@ def open_store(
         wait=wait,
         free_space_floor=free_space_floor,
     )
-
-
-def _recent_keys(cursor: Connection) -> list[bytes]:
-    """Return the keys of what a client may resend after a restart."""
-    window = {"window": WINDOW_SECONDS}
-
-    def rows(name: str) -> list[tuple[object, ...]]:
-        return cursor.execute(load(name, "writes").statements[0].sql, window).fetchall()
-
-    keys = [bytes.fromhex(str(ids)) for (ids,) in rows("recent_keys")]
-    keys += [natural_key("breaker_transitions", *row) for row in rows("recent_transitions")]
-    keys += [natural_key("heartbeats", *row) for row in rows("recent_heartbeats")]
-    return keys
 
 
 def _checkpoint(connection: Connection) -> None:
