@@ -131,13 +131,18 @@ def test_attempts_are_read_too(exported: Database) -> None:
     assert (row["result"], row["error_class"]) == ("failure", "L3_transient")
 
 
-@pytest.mark.parametrize("state", ["", "ot=th:8", "ot=rv:12;th:c", "a=b, ot=th:ff8;rv:1", "ot=x:1"])
-def test_a_sampled_span_stands_for_as_many_calls_as_the_receiver_says(
-    exported: Database, state: str
-) -> None:
+STATES = ["", "ot=th:8", "ot=rv:12;th:c", "a=b, ot=th:ff8;rv:1", "ot=x:1"]
+
+
+def test_a_sampled_span_stands_for_as_many_calls_as_the_receiver_says(exported: Database) -> None:
     attached(exported)
-    exported.command(insertion([span(NOON, TraceState=state)]))
-    assert exported.ask("SELECT weight FROM tool_calls") == [(pytest.approx(weight(state)),)]
+    exported.command(
+        insertion([
+            span(NOON, SpanId=f"{n:016x}", TraceState=state) for n, state in enumerate(STATES, 1)
+        ])
+    )  # fmt: skip
+    found = exported.ask("SELECT weight FROM tool_calls ORDER BY span_id")
+    assert found == [(pytest.approx(weight(state)),) for state in STATES]
 
 
 def test_the_columns_answer_the_exporters_own_users(exported: Database) -> None:
@@ -148,18 +153,15 @@ def test_the_columns_answer_the_exporters_own_users(exported: Database) -> None:
     assert row[:2] == ("search", "execute_tool")
 
 
-@pytest.mark.parametrize(
-    ("table", "message"),
-    [
+def test_what_is_no_such_table_is_refused(exported: Database) -> None:
+    exported.command("CREATE TABLE other (SpanAttributes String, TraceId String) ENGINE = Memory")
+    for table, message in (
         ("nowhere", "no table nowhere; name the exporter's with --table"),
         ("a; DROP TABLE tool_calls", "no name of a table"),
         ("other", "not as the ClickHouse exporter makes it: .*SpanAttributes.*JSON"),
-    ],
-)
-def test_what_is_no_such_table_is_refused(exported: Database, table: str, message: str) -> None:
-    exported.command("CREATE TABLE other (SpanAttributes String, TraceId String) ENGINE = Memory")
-    with pytest.raises(StoreError, match=message):
-        attached(exported, table)
+    ):
+        with pytest.raises(StoreError, match=message):
+            attached(exported, table)
 
 
 def test_without_the_rights_the_statements_are_shown(

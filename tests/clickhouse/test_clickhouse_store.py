@@ -183,7 +183,7 @@ def test_requests_are_put_together_into_few_inserts(store: ClickHouseStore) -> N
     assert store.query("page_store").to_pylist()[0]["calls"] == 200
 
 
-@pytest.mark.parametrize("days", [0.5, 2, 30])
+@pytest.mark.parametrize("days", [0.5, 2, pytest.param(30, marks=pytest.mark.long)])
 def test_retention_deletes_by_arrival_to_the_moment(database: Database, days: float) -> None:
     store = database.open(retention_days=days)
     limit = timedelta(days=days)
