@@ -82,6 +82,11 @@ COUNTERS: Final = {
     ),
     "commits": _Counter("commits_total", "Transactions of the store."),
     "queries": _Counter("queries_total", "Queries that were begun."),
+    "foreign_spans": _Counter(
+        "foreign_spans_total",
+        "Spans of other instrumentation that tell of a tool's call, by the dialect of their words.",
+        ("dialect",),
+    ),
     "staged_traces": _Counter(
         "staged_traces_total", "Times that a trace with spans of others began to wait for assembly."
     ),

@@ -342,6 +342,19 @@ def test_calls_have_the_session_and_agent_that_their_application_set(name: str) 
         assert (call.framework, call.session, call.agent) == expected
 
 
+@pytest.mark.parametrize("emitter", ["langfuse", "langsmith"])
+def test_behind_a_general_exporter_the_framework_is_told_where_it_shows(emitter: str) -> None:
+    found = {
+        name: {call.framework for call in whole(name).calls().values()}
+        for name in recordings()
+        if name.startswith((f"langchain-{emitter}/", f"decorators-{emitter}"))
+    }
+    agents = [name for name in found if name.startswith("langchain-") and "/direct" not in name]
+    assert len(agents) >= 6
+    assert {name for name in found if found[name] == {"langchain"}} >= set(agents)
+    assert all(found[name] == {emitter} for name in found if name.startswith("decorators-"))
+
+
 @pytest.mark.parametrize("name", [n for n in recordings() if n.startswith("openai-agents-")])
 def test_after_a_handoff_calls_are_the_second_agents(name: str) -> None:
     agent = "billing_agent" if name.endswith("/handoff") else "support_bot"

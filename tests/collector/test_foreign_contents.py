@@ -166,3 +166,16 @@ def test_addresses_lose_their_secrets_wherever_they_are(is_call: bool) -> None:
     assert row.attributes is not None
     assert "hunter2" not in row.attributes
     assert row.attributes.count("https://api.test/v1/charges") == 3
+
+
+@pytest.mark.parametrize("tool", [None, "fetch https://ana:hunter2@api.test/v1"])
+def test_names_lose_the_secrets_of_addresses_too(tool: str | None) -> None:
+    url = f"GET https://ana:hunter2{'x' * 250}@api.test/v1/charges?key=hunter2"
+    attributes: dict[str, Any] = {"gen_ai.agent.name": url, "session.id": url}
+    if tool is not None:
+        attributes |= {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": tool}
+    span = IncomingSpan("1" * 32, "2" * 16, name=url, attributes=attributes)
+    batch = normalise_traces(Traces([(Source({}), [span])]), RECEIVED)
+    (row,) = (*batch.spans, *batch.sightings)
+    assert (row.name, row.agent, row.session) == ("GET https://api.test/v1/charges",) * 3
+    assert "hunter2" not in repr(row)

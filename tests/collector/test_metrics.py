@@ -68,6 +68,18 @@ def test_records_are_counted_by_what_became_of_them(used: TestClient) -> None:
     assert value(used, "commits_total") >= 1
 
 
+def test_spans_of_others_are_counted_by_dialect(client: TestClient, otlp: Any) -> None:
+    marks = ({"gen_ai.operation.name": "execute_tool"}, {"openinference.span.kind": "TOOL"},
+             {"openinference.span.kind": "LLM"})  # fmt: skip
+    for number, attributes in enumerate((*marks, marks[0]), 1):
+        span = {**otlp.span(attributes=attributes), "spanId": f"{number:016x}"}
+        body = otlp.json(otlp.traces(span, scope="some.instrumentation"))
+        assert client.post("/v1/traces", content=body, headers=JSON).status_code == 200
+    found = {name: value(client, "foreign_spans_total", dialect=name)
+             for name in ("genai", "openinference", "mcp")}  # fmt: skip
+    assert found == {"genai": 2, "openinference": 1, "mcp": 0}
+
+
 def test_the_time_of_commits_is_a_histogram(used: TestClient) -> None:
     found = samples(used)
     bounds = {

@@ -8,7 +8,7 @@ from fuseboard_collector.normalise.incoming import SPAN_KINDS, STATUS_CODES, Inc
 from fuseboard_collector.normalise.layouts import Layout
 from fuseboard_collector.normalise.origin import Origin
 from fuseboard_collector.normalise.times import period
-from fuseboard_collector.normalise.values import MAX_NAME, clean, document_of
+from fuseboard_collector.normalise.values import document_of, name_of
 from fuseboard_collector.store.rows import Span
 
 
@@ -25,7 +25,7 @@ def span_row(span: IncomingSpan, origin: Origin, layout: Layout, received: int) 
     when = period(span.start_ns, span.end_ns, received)
     kind = span.kind if 0 <= span.kind < len(SPAN_KINDS) else 0
     status = span.status_code if 0 <= span.status_code < len(STATUS_CODES) else 0
-    name = clean(plain_name(span.name, attributes))[:MAX_NAME] or "unnamed"
+    name = name_of(plain_name(span.name, attributes)) or "unnamed"
     operation = operation_in(attributes, hints.operation)
     agent = name_in(attributes, hints.agent)
     return Span(

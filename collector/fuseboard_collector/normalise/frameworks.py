@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 _PREFIXES = (
     "opentelemetry.instrumentation.genai.",
     "openinference.instrumentation.",
@@ -26,8 +28,24 @@ _NAMES = {
     "traceloop.tracer": "traceloop",
 }
 
+_EXPORTERS = frozenset({"langfuse", "langsmith"})
+# Metadata that LangChain gives to whoever listens.
+_OF_LANGCHAIN = (".metadata.ls_integration", ".metadata.langgraph_node", ".is_langchain_root")
+
 WITHOUT_RETRIES = frozenset({"openai_agents"})
 """Frameworks that try no tool again, so that equal calls are the model's own."""
+
+
+def framework_behind(framework: str | None, names: Collection[str]) -> str | None:
+    """Return the framework whose calls a general exporter tells of, as far as it shows.
+
+    Args:
+        framework: What the scope says.
+        names: Those of a span's attributes.
+    """
+    if framework in _EXPORTERS and any(name.endswith(_OF_LANGCHAIN) for name in names):
+        return "langchain"
+    return framework
 
 
 def framework_of(scope: str) -> str | None:

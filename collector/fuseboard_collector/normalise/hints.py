@@ -12,7 +12,7 @@ from typing import Final
 from fuseboard import conventions as c
 from fuseboard_collector.normalise.incoming import Attributes
 from fuseboard_collector.normalise.naming import unquoted
-from fuseboard_collector.normalise.values import count, text
+from fuseboard_collector.normalise.values import count, name_of, text
 
 CHAT: Final = "chat"
 INVOKE_AGENT: Final = "invoke_agent"
@@ -119,7 +119,7 @@ def name_in(attributes: Attributes, names: tuple[str, ...]) -> str | None:
         names: Where to look.
     """
     for name in names:
-        if (found := text(unquoted(attributes[name]))) is not None:
+        if (found := name_of(unquoted(attributes[name]))) is not None:
             return found
     return None
 

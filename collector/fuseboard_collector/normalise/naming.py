@@ -7,7 +7,7 @@ import json
 from fuseboard import conventions as c
 from fuseboard_collector.normalise.dialects.dialect import Dialect, Place, value_at
 from fuseboard_collector.normalise.incoming import Attributes, IncomingSpan, Value
-from fuseboard_collector.normalise.values import text
+from fuseboard_collector.normalise.values import name_of
 
 _BY_CONVENTION = ((c.GEN_AI_TOOL_NAME,),)
 _MCP_PREFIX = "mcp__"
@@ -25,7 +25,7 @@ def tool_and_server(span: IncomingSpan, dialect: Dialect) -> tuple[str | None, s
     attributes = span.attributes
     server = named(attributes, dialect.server) if dialect.server else None
     tool = named(attributes, dialect.tool) or named(attributes, _BY_CONVENTION)
-    tool = tool or text(_cut(span.name, dialect))
+    tool = tool or name_of(_cut(span.name, dialect))
     if tool is not None:
         if tool.startswith(_MCP_PREFIX):
             group, _, rest = tool.removeprefix(_MCP_PREFIX).partition("__")
@@ -46,7 +46,7 @@ def call_id_of(attributes: Attributes, dialect: Dialect) -> str | None:
 
 def named(attributes: Attributes, places: tuple[Place, ...]) -> str | None:
     """Return a name that the first place with anything has; None if none has."""
-    return text(unquoted(value_at(attributes, places)))
+    return name_of(unquoted(value_at(attributes, places)))
 
 
 def unquoted(value: Value) -> Value:

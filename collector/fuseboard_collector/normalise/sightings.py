@@ -6,6 +6,7 @@ from fuseboard import conventions as c
 from fuseboard_collector.normalise.arguments import hash_of, likeness_of
 from fuseboard_collector.normalise.dialects.dialect import Dialect, value_at
 from fuseboard_collector.normalise.faults import ForeignFault, fault_of
+from fuseboard_collector.normalise.frameworks import framework_behind
 from fuseboard_collector.normalise.hints import name_in
 from fuseboard_collector.normalise.incoming import SPAN_KINDS, IncomingSpan
 from fuseboard_collector.normalise.layouts import Layout
@@ -13,7 +14,7 @@ from fuseboard_collector.normalise.naming import call_id_of, tool_and_server
 from fuseboard_collector.normalise.origin import LANGFUSE_ENVIRONMENT, Origin
 from fuseboard_collector.normalise.sampling import weight
 from fuseboard_collector.normalise.times import period
-from fuseboard_collector.normalise.values import MAX_NAME, clean, count, document_of, text
+from fuseboard_collector.normalise.values import count, document_of, name_of, text
 from fuseboard_collector.store.rows import Sighting
 
 GUESSED_STATUS = "http_status read from a message"
@@ -46,7 +47,7 @@ def sighting(
     row = Sighting(
         tool=tool or c.OTHER_LABEL,
         server=server,
-        name=clean(span.name)[:MAX_NAME] or "unnamed",
+        name=name_of(span.name) or "unnamed",
         kind=SPAN_KINDS[span.kind] if 0 < span.kind < len(SPAN_KINDS) else None,
         start=when.start,
         duration_seconds=when.duration_seconds,
@@ -61,7 +62,7 @@ def sighting(
         instance=origin.instance,
         agent=name_in(attributes, layout.hints.agent),
         session=name_in(attributes, layout.hints.session),
-        framework=origin.framework,
+        framework=framework_behind(origin.framework, attributes),
         instrumentation=origin.instrumentation,
         call_id=call_id_of(attributes, dialect),
         args_hash=hash_of(span, dialect) or likeness_of(span, dialect),

@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 from fuseboard.conventions import RECEIVED_MARKS
-from fuseboard.telemetry.redaction import redact
+from fuseboard.telemetry import redaction
 from fuseboard_collector.normalise.incoming import Attributes, Value
 
 MAX_NAME = 256
@@ -36,6 +36,14 @@ def text(value: Value, limit: int = MAX_NAME) -> str | None:
 def clean(value: str) -> str:
     """Replace U+0000, which neither JSON functions nor exports carry through."""
     return value.replace("\0", "�") if "\0" in value else value
+
+
+def name_of(value: Value) -> str | None:
+    """Return a name that a sender chose as a column; None for what is absent or empty."""
+    if isinstance(value, str) and "://" in value:
+        # Addresses carry user names, passwords and keys.
+        return redaction.name(clean(value[:MAX_TEXT]))
+    return text(value)
 
 
 def number(value: Value) -> float | None:
@@ -134,7 +142,7 @@ def _bounded(value: Value, name: str, marks: list[str], depth: int = 0) -> objec
             marks.append(f"cut: {clean(name)[:MAX_NAME]}")
         value = clean(value[:MAX_TEXT])
         # Addresses carry user names, passwords and keys.
-        return redact(value, MAX_TEXT) if "://" in value else value
+        return redaction.redact(value, MAX_TEXT) if "://" in value else value
     if isinstance(value, bool) or value is None:
         return value
     if isinstance(value, int):

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
 from fuseboard.clock import Clock
@@ -35,11 +35,13 @@ class Taken:
         done: The commit to wait for, if there is anything to commit.
         accepted: Counters to raise when it is stored.
         rejected: Records that can't be stored, by reason.
+        foreign: Spans of others that tell of a tool's call, by dialect.
     """
 
     done: Future[None] | None
     accepted: dict[str, int]
     rejected: Counter[str]
+    foreign: Counter[str] = field(default_factory=Counter)
 
 
 class Signal(Enum):
@@ -159,6 +161,8 @@ class Intake:
             raise OverloadedError(str(error)) from error
         for name, amount in taken.accepted.items():
             self.stats.add(name, amount)
+        for dialect, amount in taken.foreign.items():
+            self.stats.add("foreign_spans", amount, dialect)
         for reason, amount in taken.rejected.items():
             self.stats.add(f"rejected_{signal.word}", amount, reason)
         return taken.rejected
@@ -196,7 +200,9 @@ class Intake:
         if signal is Signal.TRACES:
             traces = codec.decode_traces(body)
             batch = normalise_traces(traces, self._now(), keep_arguments=self._keep_arguments)
-            return Taken(self._append(batch), {"accepted_spans": len(batch)}, traces.rejected)
+            accepted = {"accepted_spans": len(batch)}
+            foreign = Counter(row.dialect for row in batch.sightings)
+            return Taken(self._append(batch), accepted, traces.rejected, foreign)
         batch, ignored, rejected = normalise_logs(codec.decode_logs(body), self._now())
         accepted = {"accepted_events": len(batch), "ignored_logs": ignored}
         return Taken(self._append(batch), accepted, rejected)
