@@ -59,16 +59,6 @@ def held_by(name: str) -> Held:
     return Held.FACT
 
 
-def contents_in(attributes: Attributes) -> set[str]:
-    """Return the names of the attributes that hold content."""
-    return {
-        name
-        for name, value in attributes.items()
-        if (held := held_by(name)) is Held.CONTENT
-        or (held is Held.CONTENT_OR_COUNT and not isinstance(value, int | float))
-    }
-
-
 def plain_name(name: str, attributes: Attributes) -> str:
     """Return a span's name without the task that CrewAI was given, which is a prompt."""
     for place in _TASKS:
