@@ -33,11 +33,7 @@ def running_server(collector: str | None, folder: Path, token: str | None) -> Re
     if collector is None:
         owner = presence.running(folder)
         return None if owner is None else RemoteReader(owner.collector, PATIENCE_SECONDS, token)
-    if not presence.answers(collector):
-        raise CommandError(
-            f"no fuseboard answers at {collector}. Name the address after 'OTLP/HTTP' that a "
-            "running one printed, or a data folder with --data DIR."
-        )
+    presence.require_answer(collector)
     return RemoteReader(collector, PATIENCE_SECONDS, token)
 
 

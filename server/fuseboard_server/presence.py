@@ -9,6 +9,8 @@ from dataclasses import asdict, dataclass
 from http.client import HTTPException
 from pathlib import Path
 
+from fuseboard_server.exits import CommandError
+
 NOTE_FILE = "server.json"
 _DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 """Past the environment's proxies, as telemetry and the read API go."""
@@ -76,6 +78,19 @@ def is_alive(pid: int) -> bool:
     except PermissionError:
         return True
     return True
+
+
+def require_answer(collector: str) -> None:
+    """Refuse an address at which no fuseboard answers.
+
+    Raises:
+        CommandError: If none does.
+    """
+    if not answers(collector):
+        raise CommandError(
+            f"no fuseboard answers at {collector}. Start one with `fuseboard serve`, or name the "
+            "address after 'OTLP/HTTP' that a running one printed with --collector URL."
+        )
 
 
 def answers(url: str, timeout: float = 3.0) -> bool:

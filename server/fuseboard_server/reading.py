@@ -76,11 +76,7 @@ def source(
 def _remote(collector: str, token: str | None) -> Source:
     from fuseboard_collector.api import RemoteReader
 
-    if not presence.answers(collector):
-        raise CommandError(
-            f"no fuseboard answers at {collector}. Start one with `fuseboard serve`, or name the "
-            "address after 'OTLP/HTTP' that a running one printed with --collector URL."
-        )
+    presence.require_answer(collector)
     reader = RemoteReader(collector, timeout=ANSWER_SECONDS, token=token)
     return Source(reader, f"the server at {collector}")
 

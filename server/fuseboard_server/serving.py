@@ -8,6 +8,7 @@ import socket
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -164,14 +165,7 @@ def _opened_store(settings: ServeSettings) -> Iterator[AnyStore]:
     from fuseboard_collector.errors import StoreError
     from fuseboard_collector.store import open_any
 
-    try:
-        settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError as error:
-        raise CommandError(
-            f"can't make the data folder {settings.data}: {error.strerror}. "
-            "Choose another with --data DIR.",
-            Exit.DATA_UNUSABLE,
-        ) from error
+    make_folder(settings.data)
     try:
         store = open_any(
             settings.store or settings.data / DATA_FILE,
@@ -185,6 +179,21 @@ def _opened_store(settings: ServeSettings) -> Iterator[AnyStore]:
         yield store
     finally:
         store.close()
+
+
+def make_folder(data: Path) -> None:
+    """Make a data folder if it is missing, for its owner alone.
+
+    Raises:
+        CommandError: If it can't be made.
+    """
+    try:
+        data.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise CommandError(
+            f"can't make the data folder {data}: {error.strerror}. Choose another with --data DIR.",
+            Exit.DATA_UNUSABLE,
+        ) from error
 
 
 def explain_store_error(error: Exception) -> CommandError:

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 
 from fuseboard_collector.errors import StoreError
 from fuseboard_server import presence
-from fuseboard_server.exits import CommandError, Exit
 from fuseboard_server.importing import Destination, IntoCollector, IntoStore
-from fuseboard_server.serving import explain_store_error
+from fuseboard_server.serving import explain_store_error, make_folder
 from fuseboard_server.settings import DATA_FILE, default_data_dir
 
 if TYPE_CHECKING:
@@ -56,11 +55,7 @@ def destination(
 def _remote(collector: str, token: str | None, read_token: str | None) -> Destination:
     from fuseboard_collector.api import RemoteReader
 
-    if not presence.answers(collector):
-        raise CommandError(
-            f"no fuseboard answers at {collector}. Start one with `fuseboard serve`, or name the "
-            "address after 'OTLP/HTTP' that a running one printed with --collector URL."
-        )
+    presence.require_answer(collector)
     reader = RemoteReader(collector, ANSWER_SECONDS, read_token)
     return IntoCollector(collector, reader, token)
 
@@ -70,14 +65,7 @@ def _opened(place: Path | Address) -> Iterator[Destination]:
     from fuseboard_collector.store import Store, open_any
 
     if isinstance(place, Path):
-        try:
-            place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        except OSError as error:
-            raise CommandError(
-                f"can't make the data folder {place.parent}: {error.strerror}. "
-                "Choose another with --data DIR.",
-                Exit.DATA_UNUSABLE,
-            ) from error
+        make_folder(place.parent)
     try:
         # Without an age at which rows are deleted: an import must not delete.
         store = open_any(place, retention_days=None)

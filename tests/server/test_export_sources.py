@@ -35,7 +35,7 @@ CALL_COLUMNS = (
 
 
 def post_calls(otlp_url: str, number: int, *, age_seconds: float = 0.0) -> None:
-    """Send spans of somebody else's `execute_tool`, as OTLP/JSON."""
+    """Send calls as the shim does, as OTLP/JSON; they can be read at once."""
     end = time.time_ns() - int(age_seconds * 1e9)
     spans = [
         {
@@ -47,15 +47,15 @@ def post_calls(otlp_url: str, number: int, *, age_seconds: float = 0.0) -> None:
             "endTimeUnixNano": str(end + index * 1000),
             "attributes": [
                 {"key": "gen_ai.operation.name", "value": {"stringValue": "execute_tool"}},
+                {"key": "fuseboard.outcome", "value": {"stringValue": "ok"}},
                 {"key": "gen_ai.tool.name", "value": {"stringValue": f'search, "{index}"\nö'}},
             ],
         }
         for index in range(number)
     ]
     service = {"key": "service.name", "value": {"stringValue": "someone"}}
-    body = {
-        "resourceSpans": [{"resource": {"attributes": [service]}, "scopeSpans": [{"spans": spans}]}]
-    }
+    scope = {"scope": {"name": "fuseboard"}, "spans": spans}
+    body = {"resourceSpans": [{"resource": {"attributes": [service]}, "scopeSpans": [scope]}]}
     request = urllib.request.Request(
         f"{otlp_url}/v1/traces",
         data=json.dumps(body).encode(),

@@ -14,7 +14,7 @@ from click.testing import CliRunner, Result
 from starlette.applications import Starlette
 
 from fuseboard_collector import api, operations
-from fuseboard_collector.store import Batch, Store, ToolCall, open_at_rest, open_store
+from fuseboard_collector.store import Batch, Store, ToolCall, backup, open_at_rest, open_store
 from fuseboard_collector.tokens import Token
 from fuseboard_server.cli import root
 from fuseboard_server.settings import DATA_FILE
@@ -130,6 +130,30 @@ def test_a_folder_at_rest_is_backed_up_without_touching_it(folder: Path, tmp_pat
     assert {item.name: item.read_bytes() for item in folder.iterdir()} == before
     (copy,) = backups.iterdir()
     assert calls_in(copy) == CALLS
+
+
+@pytest.mark.parametrize("running", [True, False])
+def test_a_backup_is_its_owners_alone_from_its_first_byte_on(
+    folder: Path, free_server: Any, tmp_path: Path, running: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    original = backup.verify
+    modes: list[int] = []
+
+    def verify(path: Path) -> dict[str, int]:
+        modes.append(path.stat().st_mode & 0o777)
+        return original(path)
+
+    monkeypatch.setattr(backup, "verify", verify)
+    target = tmp_path / "copy.duckdb"
+    if running:
+        store = open_store(folder / DATA_FILE, retention_days=None)
+        with free_server(store, None) as url:
+            done = run("backup", target, "--collector", url)
+        store.close()
+    else:
+        done = run("backup", target, "--data", folder)
+    assert done.exit_code == 0, done.output
+    assert [*modes, target.stat().st_mode & 0o777] == [0o600, 0o600]
 
 
 def test_a_backup_overwrites_nothing(folder: Path, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import click
@@ -41,20 +42,21 @@ def backup(
         server = running_server(collector, folder, read_token_file or read_token)
         partial = target.with_name(f".{target.name}.partial")
         remove(partial)
+        # Calls are nobody else's business, as in the data folder, while they are copied, too.
+        mask = os.umask(0o077)
         try:
             expected = None
             if server is not None:
                 expected = fetch_backup(server, partial)
             else:
                 copy_at_rest(data_file(folder), partial)
-            # Calls are nobody else's business, as in the data folder.
-            partial.chmod(0o600)
             click.echo("reading the copy back", err=True)
             rows = verify(partial)
             if expected is not None and rows != expected:
                 raise CommandError(f"the copy has {rows}, not {expected}; it was removed")
             _publish(partial, target)
         finally:
+            os.umask(mask)
             remove(partial)
     size = target.stat().st_size / 1e6
     click.echo(
@@ -78,8 +80,6 @@ def _target(destination: Path) -> Path:
 
 def _publish(partial: Path, target: Path) -> None:
     """Give the copy its name, unless somebody else took it meanwhile."""
-    import os
-
     from fuseboard_collector.store.space import sync_folder
 
     try:
