@@ -5,15 +5,14 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import pytest
 
-from fuseboard_collector.store import Batch, Heartbeat, Store, ToolCall, open_store
-from fuseboard_collector.store.migrations import SCHEMA_FILES
+from fuseboard_collector.store import Attempt, Batch, Heartbeat, Store, ToolCall, open_store
+from fuseboard_collector.store.migrations import SCHEMA_FILES, schema
 from fuseboard_collector.store.rollups import keeper
 from fuseboard_collector.store.rollups.keeper import Keeper
 from fuseboard_collector.store.rows import micros, to_arrow
@@ -90,9 +89,25 @@ def test_a_call_that_ends_on_the_stroke_belongs_to_the_hour_before(store: Store)
 
 
 def test_an_attempt_that_ended_in_another_hour_than_its_call_marks_that_too(store: Store) -> None:
-    late = call(OLD.replace(minute=5), duration_seconds=1200.0, attempt_seconds=1.0)
-    put(store, late)
+    late = call(OLD.replace(minute=5), duration_seconds=1200.0, attempt_seconds=2.0, attempts=2)
+    first = Attempt(
+        late.trace_id, late.span_id, 1, OLD.replace(minute=5) - timedelta(minutes=20), 1.0, late.tool,
+        "failure",
+    )  # fmt: skip
+    store.append(Batch(calls=[late], attempts=[first])).result(10)
     assert store.hours_to_roll_up() == 2
+    store.roll_up()
+    assert wrong(store) == []
+
+
+def test_a_derived_attempt_belongs_to_the_hour_of_its_call(store: Store) -> None:
+    put(store, call(OLD.replace(minute=5), duration_seconds=1200.0, attempt_seconds=1.0))
+    assert store.hours_to_roll_up() == 1
+    store.roll_up()
+    assert wrong(store) == []
+    with store._open_database().cursor() as cursor:
+        (found,) = cursor.execute("SELECT span FROM attempt_durations_h").fetchall()
+    assert found == (OLD.replace(minute=0, tzinfo=None),)
 
 
 def test_only_hours_that_are_over_are_rolled_up(store: Store, clock: HandClock) -> None:
@@ -216,7 +231,7 @@ def test_a_file_from_before_rollups_is_rolled_up_whole(
     path.parent.mkdir()
     connection = duckdb.connect(str(path))
     for name in SCHEMA_FILES[:2]:
-        connection.execute(files("fuseboard_collector.store").joinpath("schema", name).read_text())
+        connection.execute(schema(name))
     connection.execute("INSERT INTO meta VALUES ('schema_version', '2'), ('written_by', 'old')")
     calls = [call(NOW - timedelta(hours=5 * n), agent="a", weight=2.0) for n in range(40)]
     connection.register("incoming", to_arrow(calls))

@@ -17,11 +17,8 @@ NOON = datetime(2026, 11, 30, 12, 30)
 HOUR = timedelta(hours=1)
 
 
-def table(*ends: datetime, seconds: float = 1.0, attempt: float | None = None) -> list[Any]:
-    calls = [
-        ToolCall("a", end=end, duration_seconds=seconds, attempt_seconds=attempt) for end in ends
-    ]
-    return [to_arrow(calls)]
+def table(*ends: datetime, seconds: float = 1.0) -> list[Any]:
+    return [to_arrow([ToolCall("a", end=end, duration_seconds=seconds) for end in ends])]
 
 
 @pytest.fixture
@@ -41,8 +38,7 @@ def marked() -> Marked:
         (table(NOON + HOUR), False),
         (table(NOON, NOON + HOUR), False),
         (table(NOON, NOON - 50 * HOUR), False),
-        (table(NOON, attempt=7200.0), False),  # its attempt ends in another hour
-        (table(NOON, seconds=3600.0), False),
+        (table(NOON, seconds=3600.0), True),  # it began in another hour, which does not matter
     ],
 )
 def test_only_rows_of_marked_hours_go_without_a_mark(
@@ -54,6 +50,8 @@ def test_only_rows_of_marked_hours_go_without_a_mark(
 def test_attempts_belong_to_hours_as_calls_do(marked: Marked) -> None:
     attempt = Attempt("ab" * 16, "cd" * 8, 1, NOON, 0.1, "a", "failure")
     assert marked.covers("attempts", [to_arrow([attempt])])
+    attempt.duration_seconds = 3600.0
+    assert not marked.covers("attempts", [to_arrow([attempt])])
     assert not marked.covers("heartbeats", [to_arrow([attempt])])
 
 

@@ -6,18 +6,16 @@ import signal
 import subprocess
 import sys
 from datetime import datetime, timedelta
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import pytest
 
-from fuseboard_collector import store as package
 from fuseboard_collector.errors import StoreVersionError
 from fuseboard_collector.store import Batch, ToolCall, open_at_rest, open_store
 from fuseboard_collector.store.backup import copy_at_rest, verify
-from fuseboard_collector.store.migrations import SCHEMA_FILES, SCHEMA_VERSION
+from fuseboard_collector.store.migrations import SCHEMA_FILES, SCHEMA_VERSION, schema
 
 EVERYTHING = {"since": None, "until": None}
 CALLS = 300
@@ -43,10 +41,6 @@ INSERT INTO breaker_transitions BY NAME
 SELECT $start AS time, 'b' AS breaker, 'search' AS tool, 'closed' AS from_state,
        'open' AS to_state, $start AS received_at;
 """
-
-
-def schema(name: str) -> str:
-    return files(package).joinpath("schema", name).read_text()
 
 
 def old_file(path: Path, number: int) -> Path:

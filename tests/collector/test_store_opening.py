@@ -171,11 +171,10 @@ def test_a_file_from_before_a_migration_is_brought_up_to_date(
 
     path = tmp_path / "fuseboard.duckdb"
     open_store(path).close()
-    monkeypatch.setattr(migrations, "SCHEMA_FILES", (*SCHEMA_FILES, "002_test.sql"))
+    monkeypatch.setattr(migrations, "SCHEMA_FILES", (*SCHEMA_FILES, "999_test"))
     monkeypatch.setattr(migrations, "SCHEMA_VERSION", SCHEMA_VERSION + 1)
-    (tmp_path / "schema").mkdir()
-    (tmp_path / "schema" / "002_test.sql").write_text("ALTER TABLE meta ADD COLUMN note VARCHAR;")
-    monkeypatch.setattr(migrations, "files", lambda _package: tmp_path)
+    added = {"999_test": "ALTER TABLE meta ADD COLUMN note VARCHAR;"}
+    monkeypatch.setattr(migrations, "schema", added.__getitem__)
     store = open_store(path)
     with store._open_database().cursor() as cursor:
         found = dict(cursor.execute("SELECT key, value FROM meta").fetchall())

@@ -24,9 +24,10 @@ class Damage:
 
 
 def columns(connection: duckdb.DuckDBPyConnection) -> list[tuple[str, str]]:
-    """Return every table and column of the connection's database."""
+    """Return every table and column of the connection's database; views have nothing to read."""
     return connection.execute(
         "SELECT table_name, column_name FROM duckdb_columns() "
+        "SEMI JOIN duckdb_tables() USING (table_oid) "
         "WHERE database_name = current_database() AND NOT internal "
         "ORDER BY table_name, column_index"
     ).fetchall()

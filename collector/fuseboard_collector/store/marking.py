@@ -52,13 +52,13 @@ class Marked:
 
 
 def _bounds(rows: pa.Table) -> tuple[int, int]:
-    """Return an instant that no moment of the rows is before, and one that none is after."""
-    start = pc.min_max(rows["start"].cast(pa.int64())).as_py()
-    names = [name for name in ("duration_seconds", "attempt_seconds") if name in rows.column_names]
-    longest = max(pc.max(rows[name]).as_py() or 0.0 for name in names)
-    last = start["max"] + (int(longest * 1e6) + 1 if longest < _LONGEST else _WIDEST)
+    """Return an instant that no row ended before, and one that none ended after."""
     if "end" in rows.column_names:
-        last = max(last, pc.max(rows["end"].cast(pa.int64())).as_py())
+        end = pc.min_max(rows["end"].cast(pa.int64())).as_py()
+        return end["min"], end["max"]
+    start = pc.min_max(rows["start"].cast(pa.int64())).as_py()
+    longest = pc.max(rows["duration_seconds"]).as_py() or 0.0
+    last = start["max"] + (int(longest * 1e6) + 1 if longest < _LONGEST else _WIDEST)
     return start["min"], last
 
 

@@ -3,18 +3,30 @@
 from __future__ import annotations
 
 from importlib.metadata import PackageNotFoundError, version
-from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from fuseboard_collector.errors import StoreError, StoreVersionError
+from fuseboard_collector.store.dialects import DUCKDB
+from fuseboard_collector.store.named_queries import source
 
 if TYPE_CHECKING:
     import duckdb
 
-SCHEMA_FILES = ("001_tables.sql", "002_foreign_calls.sql", "003_rollups.sql", "004_staging.sql")
+SCHEMA_FILES = (
+    "001_tables",
+    "002_foreign_calls",
+    "003_rollups",
+    "004_staging",
+    "005_derived_attempts",
+)
 """In the order in which they are applied; the schema version is how many have been."""
 
 SCHEMA_VERSION = len(SCHEMA_FILES)
+
+
+def schema(name: str) -> str:
+    """Return the statements of a schema file."""
+    return DUCKDB.render(source(name, "schema", "writes"))
 
 
 def written_by() -> str:
@@ -88,7 +100,7 @@ def migrate(connection: duckdb.DuckDBPyConnection, path: str) -> None:
     start = recorded_version(connection, path)
     for number, name in enumerate(SCHEMA_FILES[start:], start + 1):
         connection.execute("BEGIN")
-        connection.execute(files(__package__).joinpath("schema", name).read_text(encoding="utf-8"))
+        connection.execute(schema(name))
         connection.execute("DELETE FROM meta WHERE key IN ('schema_version', 'written_by')")
         connection.execute(
             "INSERT INTO meta (key, value) "

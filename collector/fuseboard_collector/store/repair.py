@@ -22,7 +22,7 @@ GROUP_ROWS = 122_880
 
 KEPT = (
     "tool_calls",
-    "attempts",
+    "attempt_rows",
     "breaker_transitions",
     "heartbeats",
     "spans",
@@ -32,6 +32,9 @@ KEPT = (
     "alert_memory",
 )
 """Tables that are copied; rollups are made anew from them."""
+
+_FORMER = {"attempt_rows": ("attempts", "span_id IS NOT NULL")}
+"""What older schemas have instead of a table, and which of its rows belong into the table."""
 
 
 @dataclass(slots=True)
@@ -116,30 +119,43 @@ def _copy(path: Path, new: Path, progress: Callable[[str], None]) -> Saved:
 
 def _copy_table(connection: duckdb.DuckDBPyConnection, source: str, table: str) -> tuple[int, int]:
     """Copy a table group by group; return how many rows were kept and how many lost."""
-    found = connection.execute(
-        "SELECT list('\"' || column_name || '\"' ORDER BY column_index) FROM duckdb_columns() "
-        "WHERE database_name = $source AND table_name = $table "
-        "AND column_name IN (SELECT column_name FROM duckdb_columns() "
-        "WHERE database_name = current_database() AND table_name = $table)",
-        {"source": source, "table": table},
-    ).fetchall()[0][0]
+    name, condition = table, "TRUE"
+    found = _columns_in_both(connection, source, name, table)
+    if not found and table in _FORMER:
+        name, condition = _FORMER[table]
+        found = _columns_in_both(connection, source, name, table)
     if not found:
         return 0, 0
     columns = ", ".join(found)
-    origin = f'{source}."{table}"'
+    origin = f'{source}."{name}"'
     kept = lost = 0
     last = connection.execute(f"SELECT max(rowid) FROM {origin}").fetchall()[0][0]  # noqa: S608
     for first in range(0, -1 if last is None else last + 1, GROUP_ROWS):
         group = f"FROM {origin} WHERE rowid >= {first} AND rowid < {first + GROUP_ROWS}"
+        wanted = f"{group} AND {condition}"
         try:
             kept += connection.execute(
-                f'INSERT INTO "{table}" ({columns}) SELECT {columns} {group}'
+                f'INSERT INTO "{table}" ({columns}) SELECT {columns} {wanted}'
             ).fetchall()[0][0]
         except duckdb.Error as error:
             if not is_damage(error):
                 raise
             lost += connection.execute(f"SELECT count(*) {group}").fetchall()[0][0]
     return kept, lost
+
+
+def _columns_in_both(
+    connection: duckdb.DuckDBPyConnection, source: str, name: str, table: str
+) -> list[str] | None:
+    """Return the quoted columns that a table of the damaged file shares with one of the new."""
+    found: list[str] | None = connection.execute(
+        "SELECT list('\"' || column_name || '\"' ORDER BY column_index) FROM duckdb_columns() "
+        "WHERE database_name = $source AND table_name = $name "
+        "AND column_name IN (SELECT column_name FROM duckdb_columns() "
+        "WHERE database_name = current_database() AND table_name = $table)",
+        {"source": source, "name": name, "table": table},
+    ).fetchall()[0][0]
+    return found
 
 
 def _require_free(path: Path) -> None:

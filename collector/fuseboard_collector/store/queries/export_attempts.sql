@@ -3,7 +3,7 @@ SELECT
     region, result, error_class, error_type, http_status, cost
 FROM attempts
 WHERE ($since::TIMESTAMP IS NULL
-       OR @later("start", duration_seconds) > $since::TIMESTAMP)
+       OR "end" > $since::TIMESTAMP)
   AND ($until::TIMESTAMP IS NULL
-       OR @later("start", duration_seconds) <= $until::TIMESTAMP)
+       OR "end" <= $until::TIMESTAMP)
 ORDER BY "start", trace_id, call_span_id, number;

@@ -1,7 +1,7 @@
 -- The time before which a share of all rows came that retention deletes.
 WITH arrived AS (
     SELECT received_at AS t FROM tool_calls
-    UNION ALL SELECT received_at FROM attempts
+    UNION ALL SELECT received_at FROM attempt_rows
     UNION ALL SELECT received_at FROM breaker_transitions
     UNION ALL SELECT received_at FROM heartbeats
     UNION ALL SELECT received_at FROM spans

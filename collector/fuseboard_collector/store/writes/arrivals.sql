@@ -1,7 +1,7 @@
 -- How many rows came in each hour, of those that came before a time; the oldest hour first.
 WITH arrived AS (
     SELECT received_at AS t FROM tool_calls
-    UNION ALL SELECT received_at FROM attempts
+    UNION ALL SELECT received_at FROM attempt_rows
     UNION ALL SELECT received_at FROM breaker_transitions
     UNION ALL SELECT received_at FROM heartbeats
     UNION ALL SELECT received_at FROM spans

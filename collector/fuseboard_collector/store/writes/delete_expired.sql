@@ -2,14 +2,14 @@
 INSERT INTO dirty_spans
 WITH moments AS (
     SELECT "end" AS moment FROM tool_calls WHERE received_at < $before::TIMESTAMP
-    UNION ALL SELECT "end" FROM attempts WHERE received_at < $before::TIMESTAMP
+    UNION ALL SELECT "end" FROM attempt_rows WHERE received_at < $before::TIMESTAMP
     UNION ALL SELECT time FROM heartbeats WHERE received_at < $before::TIMESTAMP
 )
 -- include marked_spans
 ;
 
 DELETE FROM tool_calls WHERE received_at < $before::TIMESTAMP;
-DELETE FROM attempts WHERE received_at < $before::TIMESTAMP;
+DELETE FROM attempt_rows WHERE received_at < $before::TIMESTAMP;
 DELETE FROM breaker_transitions WHERE received_at < $before::TIMESTAMP;
 DELETE FROM heartbeats WHERE received_at < $before::TIMESTAMP;
 DELETE FROM spans WHERE received_at < $before::TIMESTAMP;

@@ -1,4 +1,4 @@
-INSERT INTO attempts BY NAME
+INSERT INTO attempt_rows BY NAME
 SELECT *, @later("start", duration_seconds) AS "end" FROM incoming;
 
 INSERT INTO dirty_spans

@@ -2,7 +2,7 @@
 -- long ago that was.
 WITH received AS (
     SELECT received_at FROM tool_calls
-    UNION ALL SELECT received_at FROM attempts
+    UNION ALL SELECT received_at FROM attempt_rows
     UNION ALL SELECT received_at FROM spans
     UNION ALL SELECT received_at FROM sightings
 ), since AS (
@@ -10,7 +10,7 @@ WITH received AS (
 )
 SELECT trace_id || span_id AS ids FROM tool_calls, since WHERE received_at >= t
 UNION ALL
-SELECT trace_id || span_id FROM attempts, since WHERE received_at >= t AND span_id IS NOT NULL
+SELECT trace_id || span_id FROM attempt_rows, since WHERE received_at >= t
 UNION ALL
 SELECT trace_id || span_id FROM spans, since WHERE received_at >= t
 UNION ALL

@@ -1,5 +1,5 @@
--- Attempts of calls of the foreign spans in `seen`; one that is derived from its call follows it.
+-- Attempts of calls of the foreign spans in `seen`.
 SELECT * REPLACE (epoch_us("start") AS "start", epoch_us(received_at) AS received_at)
-FROM attempts
-WHERE received_at >= $since::TIMESTAMP AND span_id IS NOT NULL
+FROM attempt_rows
+WHERE received_at >= $since::TIMESTAMP
   AND (trace_id, call_span_id) IN (SELECT trace_id, span_id FROM seen);

@@ -10,9 +10,9 @@ UNION ALL
 SELECT trace_id, false, span_id, call_span_id, epoch_us("start"),
        epoch_us("start") + round_even(duration_seconds * 1e6, 0)::BIGINT,
        NULL, NULL, NULL, http_status, NULL
-FROM attempts
+FROM attempt_rows
 SEMI JOIN due USING (trace_id)
-WHERE received_at >= $since::TIMESTAMP AND span_id IS NOT NULL
+WHERE received_at >= $since::TIMESTAMP
 UNION ALL
 SELECT trace_id, false, span_id, parent_span_id, epoch_us("start"),
        epoch_us("start") + round_even(duration_seconds * 1e6, 0)::BIGINT,

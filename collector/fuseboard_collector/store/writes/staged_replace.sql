@@ -4,7 +4,7 @@ WITH moments AS (
     WHERE received_at >= $since::TIMESTAMP
       AND (trace_id, span_id) IN (SELECT trace_id, span_id FROM gone)
     UNION ALL
-    SELECT "end" FROM attempts
+    SELECT "end" FROM attempt_rows
     WHERE received_at >= $since::TIMESTAMP
       AND (trace_id, call_span_id) IN (SELECT trace_id, span_id FROM gone)
 )
@@ -16,7 +16,7 @@ DELETE FROM tool_calls
 WHERE received_at >= $since::TIMESTAMP
   AND (trace_id, span_id) IN (SELECT trace_id, span_id FROM gone);
 
-DELETE FROM attempts
+DELETE FROM attempt_rows
 WHERE received_at >= $since::TIMESTAMP
   AND (trace_id, call_span_id) IN (SELECT trace_id, span_id FROM gone);
 
