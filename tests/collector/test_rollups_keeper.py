@@ -90,10 +90,8 @@ def test_a_call_that_ends_on_the_stroke_belongs_to_the_hour_before(store: Store)
 
 def test_an_attempt_that_ended_in_another_hour_than_its_call_marks_that_too(store: Store) -> None:
     late = call(OLD.replace(minute=5), duration_seconds=1200.0, attempt_seconds=2.0, attempts=2)
-    first = Attempt(
-        late.trace_id, late.span_id, 1, OLD.replace(minute=5) - timedelta(minutes=20), 1.0, late.tool,
-        "failure",
-    )  # fmt: skip
+    began = OLD.replace(minute=5) - timedelta(minutes=20)
+    first = Attempt(late.trace_id, late.span_id, 1, began, 1.0, late.tool, "failure")
     store.append(Batch(calls=[late], attempts=[first])).result(10)
     assert store.hours_to_roll_up() == 2
     store.roll_up()

@@ -5,7 +5,7 @@ FROM tool_calls SEMI JOIN late USING (trace_id, span_id, "start")
 WHERE "start" BETWEEN $first::TIMESTAMP AND $last::TIMESTAMP
 UNION ALL
 SELECT trace_id || span_id
-FROM attempts SEMI JOIN late USING (trace_id, span_id, "start")
+FROM attempt_rows SEMI JOIN late USING (trace_id, span_id, "start")
 WHERE "start" BETWEEN $first::TIMESTAMP AND $last::TIMESTAMP
 UNION ALL
 SELECT trace_id || span_id

@@ -3,6 +3,6 @@
 SELECT EXISTS (SELECT 1 FROM tool_calls
                WHERE "end" > $since::TIMESTAMP AND "end" <= $until::TIMESTAMP
                  AND (weight < 1 OR weight > 1))
-    OR EXISTS (SELECT 1 FROM attempt_rows
+    OR EXISTS (SELECT 1 FROM attempts  -- the others weigh what their calls do
                WHERE "end" > $since::TIMESTAMP AND "end" <= $until::TIMESTAMP
-                 AND (weight < 1 OR weight > 1));
+                 AND span_id IS NOT NULL AND (weight < 1 OR weight > 1));
