@@ -38,4 +38,4 @@ SELECT DISTINCT make_timestamp(microseconds - microseconds % (hours * 3600000000
 FROM (SELECT epoch_us("end") - 1 AS microseconds FROM tool_calls
       UNION ALL SELECT epoch_us("end") - 1 FROM attempts
       UNION ALL SELECT epoch_us(time) - 1 FROM heartbeats) AS moments,
-     (VALUES (1), (6)) AS lengths(hours);
+     (VALUES (1), (6), (24)) AS lengths(hours);

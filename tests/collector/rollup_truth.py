@@ -18,7 +18,7 @@ def wrong_rollups(connection: duckdb.DuckDBPyConnection) -> list[str]:
     Args:
         connection: To the data file; nothing is changed.
     """
-    dirty: dict[int, set[datetime]] = {1: set(), 6: set()}
+    dirty: dict[int, set[datetime]] = {hours: set() for hours in TABLES}
     for span, hours in connection.execute("SELECT span, hours FROM dirty_spans").fetchall():
         dirty[hours].add(span)
     wrong = []

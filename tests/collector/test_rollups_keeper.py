@@ -78,7 +78,8 @@ def test_an_insert_marks_the_hours_and_six_hours_that_it_touches_once(store: Sto
     put(store, call(OLD + timedelta(minutes=1), duration_seconds=0.1))
     naive = hour.replace(tzinfo=None)
     six = naive.replace(hour=6)
-    assert dirty(store) == [(six, 6, False), (naive, 1, False)]
+    day = naive.replace(hour=0)
+    assert dirty(store) == [(day, 24, False), (six, 6, False), (naive, 1, False)]
     assert store.hours_to_roll_up() == 1
     assert store.describe()["hours_to_roll_up"] == 1
 
@@ -115,6 +116,9 @@ def test_only_hours_that_are_over_are_rolled_up(store: Store, clock: HandClock) 
     assert wrong(store) == []
     clock.now += timedelta(hours=7)
     assert store.roll_up() == 2  # the hour, and the six hours that both are part of
+    assert [hours for _, hours, _ in dirty(store)] == [24]
+    clock.now += timedelta(hours=8)
+    assert store.roll_up() == 1  # the day
     assert dirty(store) == []
     assert wrong(store) == []
 

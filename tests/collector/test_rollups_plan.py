@@ -10,21 +10,24 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fuseboard_collector.store.rollups.plan import DAY as ONE_DAY
 from fuseboard_collector.store.rollups.plan import HOUR, SIX_HOURS, Lengths, Stock, plan
 
 DAY = datetime(2026, 3, 1)
-BOTH = Lengths(hours=True, sixes=True)
+BOTH = Lengths(hours=True, sixes=True, days=False)
+ALL = Lengths(hours=True, sixes=True, days=True)
 
 
-def sixes_of(planned: dict[str, Any]) -> list[datetime]:
-    number = (planned["six_until"] - planned["six_since"]) // SIX_HOURS
-    every = [planned["six_since"] + n * SIX_HOURS for n in range(number)]
-    return [six for six in every if six not in planned["six_gaps"]]
+def days_of(planned: dict[str, Any]) -> list[datetime]:
+    number = (planned["day_until"] - planned["day_since"]) // ONE_DAY
+    every = [planned["day_since"] + n * ONE_DAY for n in range(number)]
+    return [day for day in every if day not in planned["day_gaps"]]
 
 
 def pieces(planned: dict[str, Any], since: datetime, until: datetime) -> list[Any]:
     """Return where each stretch of the window comes from: (from, to, source)."""
-    found = [(six, six + SIX_HOURS, "six") for six in sixes_of(planned)]
+    found = [(day, day + ONE_DAY, "day") for day in days_of(planned)]
+    found += [(six, six + SIX_HOURS, "six") for six in planned["sixes"]]
     found += [(hour, hour + HOUR, "hour") for hour in planned["hours"]]
     found += [(hour, hour + HOUR, "raw") for hour in planned["dirty_hours"]]
     found += [(since, planned["head_until"], "raw"), (planned["tail_since"], until, "raw")]
@@ -33,7 +36,8 @@ def pieces(planned: dict[str, Any], since: datetime, until: datetime) -> list[An
 
 def stock(dirty_hours: list[datetime], first: datetime, last: datetime) -> Stock:
     sixes = {hour - (hour - DAY) % SIX_HOURS for hour in dirty_hours}
-    return Stock(first, last, set(dirty_hours), sixes)
+    days = {hour - (hour - DAY) % ONE_DAY for hour in dirty_hours}
+    return Stock(first, last, set(dirty_hours), sixes, days)
 
 
 minutes = st.integers(0, 4 * 24 * 60).map(lambda number: DAY + timedelta(minutes=number))
@@ -45,8 +49,9 @@ hours = st.integers(0, 4 * 24 - 1).map(lambda number: DAY + number * HOUR)
     window=st.tuples(minutes, minutes).map(sorted).filter(lambda both: both[0] < both[1]),
     dirty=st.lists(hours, max_size=12, unique=True),
     rolled=st.tuples(hours, hours).map(sorted),
-    lengths=st.sampled_from([BOTH, Lengths(hours=True, sixes=False),
-                             Lengths(hours=False, sixes=True)]),
+    lengths=st.sampled_from([Lengths(hours, sixes, days) for hours in (True, False)
+                             for sixes in (True, False) for days in (True, False)
+                             if hours or sixes]),
 )  # fmt: skip
 def test_a_window_is_covered_once_and_dirty_hours_only_by_raw_rows(
     window: list[datetime], dirty: list[datetime], rolled: list[datetime], lengths: Lengths
@@ -62,6 +67,7 @@ def test_a_window_is_covered_once_and_dirty_hours_only_by_raw_rows(
     used = {source for _, _, source in found}
     assert lengths.hours or "hour" not in used
     assert lengths.sixes or "six" not in used
+    assert lengths.days or "day" not in used
 
 
 def test_the_coarsest_rollup_that_lies_whole_in_the_window_is_taken() -> None:
@@ -77,6 +83,19 @@ def test_the_coarsest_rollup_that_lies_whole_in_the_window_is_taken() -> None:
     ]
 
 
+def test_whole_days_are_taken_as_such_but_for_dirty_ones() -> None:
+    everything = stock([DAY + 30 * HOUR], DAY - 9 * ONE_DAY, DAY + 9 * ONE_DAY)
+    since, until = DAY, DAY + 3 * ONE_DAY
+    assert pieces(plan(since, until, everything, ALL), since, until) == [
+        (DAY, DAY + ONE_DAY, "day"),
+        (DAY + 24 * HOUR, DAY + 30 * HOUR, "six"),
+        (DAY + 30 * HOUR, DAY + 31 * HOUR, "raw"),
+        *((DAY + n * HOUR, DAY + (n + 1) * HOUR, "hour") for n in range(31, 36)),
+        *((DAY + n * HOUR, DAY + (n + 6) * HOUR, "six") for n in (36, 42)),
+        (DAY + 2 * ONE_DAY, until, "day"),
+    ]
+
+
 def test_dirty_hours_at_the_ends_make_no_range_of_their_own() -> None:
     dirty = [DAY, DAY + HOUR, DAY + 8 * HOUR, DAY + 23 * HOUR]
     everything = stock(dirty, DAY, DAY + 30 * HOUR)
@@ -89,8 +108,9 @@ def test_dirty_hours_at_the_ends_make_no_range_of_their_own() -> None:
 
 @pytest.mark.parametrize("first", [None, DAY + timedelta(days=50)])
 def test_without_rollups_all_is_raw(first: datetime | None) -> None:
-    planned = plan(DAY, DAY + 48 * HOUR, Stock(first, first, set(), set()), BOTH)
-    assert not sixes_of(planned)
+    planned = plan(DAY, DAY + 48 * HOUR, Stock(first, first, set(), set(), set()), ALL)
+    assert not days_of(planned)
+    assert not planned["sixes"]
     assert not planned["hours"]
     assert not planned["dirty_hours"]
     assert planned["head_until"] == planned["tail_since"] == DAY + 48 * HOUR
@@ -98,4 +118,4 @@ def test_without_rollups_all_is_raw(first: datetime | None) -> None:
 
 def test_a_window_of_ages_lists_no_more_hours_than_there_are_rollups() -> None:
     ages = plan(datetime(1, 1, 1), datetime(9000, 1, 1), stock([], DAY, DAY + 9 * HOUR), BOTH)
-    assert len(ages["hours"]) + 6 * len(sixes_of(ages)) == 10
+    assert len(ages["hours"]) + 6 * len(ages["sixes"]) == 10

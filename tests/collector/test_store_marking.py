@@ -71,4 +71,5 @@ def test_calls_after_a_claim_are_marked_anew(store: Store, rows: Rows) -> None:
     assert {(row["span"], row["hours"]) for row in rows("dirty_spans")} == {
         (datetime(2026, 11, 30, 12), 1),
         (datetime(2026, 11, 30, 12), 6),
+        (datetime(2026, 11, 30), 24),
     }

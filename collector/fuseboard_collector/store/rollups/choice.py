@@ -15,6 +15,7 @@ import duckdb
 
 from fuseboard_collector.store.named_queries import NamedQuery, Statement, load, text
 from fuseboard_collector.store.rollups.plan import Lengths, Stock, plan
+from fuseboard_collector.store.rollups.tables import TABLES
 
 Connection = duckdb.DuckDBPyConnection
 Variants: TypeAlias = tuple[str, ...]
@@ -26,6 +27,7 @@ _MICROSECOND: Final = timedelta(microseconds=1)
 _QUARTER_US: Final = timedelta(minutes=15) // _MICROSECOND
 _HOUR_US: Final = timedelta(hours=1) // _MICROSECOND
 _SIX_HOURS_US: Final = timedelta(hours=6) // _MICROSECOND
+_DAY_US: Final = timedelta(days=1) // _MICROSECOND
 _FOLDER: Final = "rollups/sql"
 
 
@@ -70,16 +72,18 @@ def _variants(name: str, bound: Mapping[str, object]) -> tuple[Variants, Lengths
         return (), None
     needed = _parameters(name)
     if "head_until" not in needed and "last_hour" in needed:
-        return ("rolled",), Lengths(hours=True, sixes=False)
+        return ("rolled",), Lengths(hours=True, sixes=False, days=False)
     width = bound.get("bucket_us")
-    step = width if isinstance(width, int) and width > 0 else _SIX_HOURS_US
+    step = width if isinstance(width, int) and width > 0 else _DAY_US
     # A bucket can only be put together from rollups that it holds whole.
     rolled = _rolled(step)
     is_sketched = window[1] - window[0] > EXACT_WINDOW and "quartered" not in rolled
     if not rolled or not (is_sketched or _depends(name, "rolled")):
         return (), None
     lengths = Lengths(
-        hours="hours" in needed, sixes="six_since" in needed and step % _SIX_HOURS_US == 0
+        hours="hours" in needed,
+        sixes="sixes" in needed and step % _SIX_HOURS_US == 0,
+        days="day_since" in needed and step % _DAY_US == 0,
     )
     if not is_sketched:
         return rolled, lengths
@@ -101,7 +105,7 @@ def _slow_bound(
     if bound.get("classes") is not None or bound.get("args_hash") is not None:
         return None
     cursor.execute("BEGIN")
-    planned = plan(*window, _stock(cursor), Lengths(hours=True, sixes=True))
+    planned = plan(*window, _stock(cursor), Lengths(hours=True, sixes=True, days=False))
     statement = load("slow_bound", _FOLDER).statements[0]
     given = {**bound, **planned}
     wanted = {key: given[key] for key in statement.parameters}
@@ -130,8 +134,7 @@ def _stock(cursor: Connection) -> Stock:
     return Stock(
         first,
         last,
-        frozenset(span for span, hours in dirty if hours == 1),
-        frozenset(span for span, hours in dirty if hours != 1),
+        *(frozenset(span for span, hours in dirty if hours == length) for length in TABLES),
     )
 
 

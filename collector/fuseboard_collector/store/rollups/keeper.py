@@ -1,10 +1,11 @@
 """Keeps rollups equal to the raw rows: rolls up again what changed.
 
 Whoever changes raw rows marks their spans in the same transaction. The keeper claims a span,
-computes its rollup beside the running writes, and puts it in place on the writer's thread; so a
-write waits for the replacement of some ten thousand rows at most, never for the counting. A span
-that was marked again meanwhile keeps its mark, and its rollup is thrown away. A process that dies
-in between leaves a claimed span, which readers and the next keeper take for dirty.
+computes its rollup beside the running writes, and puts it in place on the writer's thread, table by
+table; so a write waits for the replacement of some ten thousand rows at most, never for the
+counting. A span that was marked again meanwhile keeps its mark, and its rollup is thrown away. A
+process that dies in between leaves a claimed span, which readers and the next keeper take for
+dirty.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Final
 
 import duckdb
@@ -149,14 +151,16 @@ class Keeper:
         """Roll up spans; return for how many that held."""
         now = self._clock.monotonic()
         self._rolled_at.update({(span, run.hours): now for span in run.spans})
-        held: list[datetime] = []
 
         def claim(connection: Connection) -> None:
             _execute(connection, "claim_spans", run.names())
 
         self._write(claim)
         rows = self._counted(run)
-        self._write(lambda connection: held.extend(_put(connection, run, rows)))
+        held: list[datetime] = []
+        for table, counted in rows.items():
+            self._write(partial(_put, run=run, table=table, counted=counted))
+        self._write(lambda connection: held.extend(_unclaim(connection, run)))
         return len(held)
 
     def _counted(self, run: Run) -> Mapping[str, pa.Table]:
@@ -194,29 +198,35 @@ def _bounded(cursor: Connection, due: Sequence[tuple[datetime, int]]) -> Run:
         spans = spans[: len(spans) // 2]
 
 
-def _put(connection: Connection, run: Run, rows: Mapping[str, pa.Table]) -> list[datetime]:
-    """Replace the rollups of those spans that nobody marked since they were claimed."""
-    held = [span for (span,) in _execute(connection, "held_spans", run.names())]
-    if not held:
-        return held
-    chosen = {"spans": held, "hours": run.hours}
+def _put(connection: Connection, run: Run, table: str, counted: pa.Table) -> None:
+    """Replace a rollup of those spans that nobody marked since they were claimed."""
+    chosen = {"spans": _held(connection, run), "hours": run.hours}
     mine = "time_bucket(to_hours($hours::BIGINT), span) IN (SELECT unnest($spans::TIMESTAMP[]))"
-    for table, counted in rows.items():
+    connection.execute(
+        f"DELETE FROM {table} "  # noqa: S608 - the tables are ours
+        f"WHERE span >= $since::TIMESTAMP AND span < $until::TIMESTAMP AND {mine}",
+        {**chosen, **run.bounds()},
+    )
+    connection.register("counted", counted)
+    try:
         connection.execute(
-            f"DELETE FROM {table} "  # noqa: S608 - the tables are ours
-            f"WHERE span >= $since::TIMESTAMP AND span < $until::TIMESTAMP AND {mine}",
-            {**chosen, **run.bounds()},
+            f"INSERT INTO {table} BY NAME SELECT * FROM counted WHERE {mine}",  # noqa: S608
+            chosen,
         )
-        connection.register("counted", counted)
-        try:
-            connection.execute(
-                f"INSERT INTO {table} BY NAME SELECT * FROM counted WHERE {mine}",  # noqa: S608
-                chosen,
-            )
-        finally:
-            connection.unregister("counted")
-    _execute(connection, "unclaim_spans", chosen)
+    finally:
+        connection.unregister("counted")
+
+
+def _unclaim(connection: Connection, run: Run) -> list[datetime]:
+    """Take the marks away from spans whose rollups are all in place; return these."""
+    held = _held(connection, run)
+    if held:
+        _execute(connection, "unclaim_spans", {"spans": held, "hours": run.hours})
     return held
+
+
+def _held(connection: Connection, run: Run) -> list[datetime]:
+    return [span for (span,) in _execute(connection, "held_spans", run.names())]
 
 
 def _execute(

@@ -10,6 +10,7 @@ from typing import Final
 HOUR: Final = timedelta(hours=1)
 QUARTER: Final = timedelta(minutes=15)
 SIX_HOURS: Final = timedelta(hours=6)
+DAY: Final = timedelta(days=1)
 _EPOCH: Final = datetime(1970, 1, 1)
 
 
@@ -22,12 +23,14 @@ class Stock:
         last: Start of the last.
         dirty_hours: Starts of hours that have to be taken from the raw rows.
         dirty_sixes: Starts of six hours that have to be taken from anything finer.
+        dirty_days: Starts of such days.
     """
 
     first: datetime | None
     last: datetime | None
     dirty_hours: Collection[datetime]
     dirty_sixes: Collection[datetime]
+    dirty_days: Collection[datetime]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,18 +40,20 @@ class Lengths:
     Attributes:
         hours: Hours and quarters of them; without these, raw rows stand in.
         sixes: Six hours.
+        days: Days.
     """
 
     hours: bool
     sixes: bool
+    days: bool
 
 
 def plan(since: datetime, until: datetime, stock: Stock, lengths: Lengths) -> dict[str, object]:
     """Return the parameters that tell a query where to take each part of its window from.
 
-    Every instant of (since, until] is in exactly one part: six hours from ``six_since`` up to
-    ``six_until`` but for ``six_gaps``, ``hours`` (the same as ``quarters``), ``dirty_hours``, or
-    raw up to ``head_until`` and after ``tail_since``.
+    Every instant of (since, until] is in exactly one part: days from ``day_since`` up to
+    ``day_until`` but for ``day_gaps``, ``sixes``, ``hours`` (the same as ``quarters``),
+    ``dirty_hours``, or raw up to ``head_until`` and after ``tail_since``.
 
     Args:
         since: Start of the window, naive UTC.
@@ -58,22 +63,23 @@ def plan(since: datetime, until: datetime, stock: Stock, lengths: Lengths) -> di
     """
     step = HOUR if lengths.hours else SIX_HOURS
     first, last = _whole(since, until, stock, step)
-    sixes = [
-        six
-        for six in _range(_up(first, SIX_HOURS), _down(last, SIX_HOURS), SIX_HOURS)
-        if lengths.sixes and six not in stock.dirty_sixes
-    ]
-    in_sixes = {hour for six in sixes for hour in _range(six, six + SIX_HOURS, HOUR)}
-    rest = [hour for hour in _range(first, last, HOUR) if hour not in in_sixes]
+    days = _clean(first, last, DAY, stock.dirty_days) if lengths.days else []
+    in_days = set(_parts(days, DAY, SIX_HOURS))
+    sixes = _clean(first, last, SIX_HOURS, {*stock.dirty_sixes, *in_days}) if lengths.sixes else []
+    done = {*_parts(days, DAY, HOUR), *_parts(sixes, SIX_HOURS, HOUR)}
+    rest = [hour for hour in _range(first, last, HOUR) if hour not in done]
     hours = [hour for hour in rest if lengths.hours and hour not in stock.dirty_hours]
     first, last, dirty = _without_dirty_ends(first, last, sorted(set(rest) - set(hours)))
-    six_since, six_until = (sixes[0], sixes[-1] + SIX_HOURS) if sixes else (until, until)
-    present = set(sixes)
+    day_since, day_until = (days[0], days[-1] + DAY) if days else (until, until)
+    present = set(days)
     last_hour = _down(until, HOUR)
     return {
-        "six_since": six_since,
-        "six_until": six_until,
-        "six_gaps": [six for six in _range(six_since, six_until, SIX_HOURS) if six not in present],
+        "day_since": day_since,
+        "day_until": day_until,
+        "day_gaps": [day for day in _range(day_since, day_until, DAY) if day not in present],
+        "sixes": sixes,
+        "six_since": sixes[0] if sixes else until,
+        "six_until": sixes[-1] + SIX_HOURS if sixes else until,
         "hours": hours,
         "quarters": [hour + n * QUARTER for hour in hours for n in range(4)],
         "fine_since": hours[0] if hours else until,
@@ -111,6 +117,18 @@ def _without_dirty_ends(
     while dirty and dirty[0] == first:
         first = dirty.pop(0) + HOUR
     return first, last, dirty
+
+
+def _clean(
+    first: datetime, last: datetime, step: timedelta, dirty: Collection[datetime]
+) -> list[datetime]:
+    """Return the spans of a length that lie whole between two times and are not dirty."""
+    return [span for span in _range(_up(first, step), _down(last, step), step) if span not in dirty]
+
+
+def _parts(spans: list[datetime], length: timedelta, step: timedelta) -> Iterator[datetime]:
+    """Yield the shorter spans that spans are made of."""
+    return (part for span in spans for part in _range(span, span + length, step))
 
 
 def _down(moment: datetime, step: timedelta) -> datetime:

@@ -14,5 +14,10 @@ TABLES: Final[Mapping[int, tuple[str, ...]]] = {
         "calls_6h", "durations_6h", "fault_durations_6h", "attempt_durations_6h",
         "fault_attempt_durations_6h", "failed_attempts_6h", "faults_6h", "arguments_6h",
     ),
+    24: (
+        "calls_d", "durations_d", "fault_durations_d", "attempt_durations_d",
+        "fault_attempt_durations_d", "failed_attempts_d", "faults_d", "arguments_d",
+        "guards_d", "callers_d",
+    ),
 }  # fmt: skip
 """Hours that are rolled up together → their tables; each has a query of its name in ``sql``."""

@@ -1,13 +1,13 @@
 -- Rollups, for windows that are too long to count rows. A span is named by its start s and holds
 -- what ended in (s, s + length], as windows do. Quarters of an hour and hours are rolled up from
--- the raw rows, six hours from those, or from the raw rows where there is nothing finer. They
+-- the raw rows, six hours and days from those, or from the raw rows where there is nothing finer. They
 -- always equal the raw rows: whoever changes those marks their hours in the same transaction;
 -- readers then look at the raw rows of these hours, and the keeper rolls them up again. No column
 -- is named as what queries make of it: ClickHouse would take the one for the other.
 
 CREATE TABLE dirty_spans (
     span       TIMESTAMP NOT NULL,
-    hours      SMALLINT  NOT NULL,        -- its length: 1 or 6
+    hours      SMALLINT  NOT NULL,        -- its length: 1, 6 or 24
     is_claimed BOOLEAN   NOT NULL         -- the keeper is at it; marked again meanwhile: two rows
 );
 
@@ -32,6 +32,7 @@ CREATE TABLE calls_15m (
 );
 CREATE TABLE calls_h AS SELECT * FROM calls_15m;
 CREATE TABLE calls_6h AS SELECT * FROM calls_15m;
+CREATE TABLE calls_d AS SELECT * FROM calls_15m;
 
 -- Calls by duration: step n holds 2^(n/8) up to 2^((n+1)/8) milliseconds; below 1 ms it is negative.
 CREATE TABLE durations_h (
@@ -42,8 +43,10 @@ CREATE TABLE durations_h (
     weight DOUBLE    NOT NULL
 );
 CREATE TABLE durations_6h AS SELECT * FROM durations_h;
+CREATE TABLE durations_d AS SELECT * FROM durations_h;
 CREATE TABLE attempt_durations_h AS SELECT * FROM durations_h;
 CREATE TABLE attempt_durations_6h AS SELECT * FROM durations_h;
+CREATE TABLE attempt_durations_d AS SELECT * FROM durations_h;
 
 -- The same of those with a class of errors, for when classes are chosen.
 CREATE TABLE fault_durations_h (
@@ -55,8 +58,10 @@ CREATE TABLE fault_durations_h (
     weight      DOUBLE    NOT NULL
 );
 CREATE TABLE fault_durations_6h AS SELECT * FROM fault_durations_h;
+CREATE TABLE fault_durations_d AS SELECT * FROM fault_durations_h;
 CREATE TABLE fault_attempt_durations_h AS SELECT * FROM fault_durations_h;
 CREATE TABLE fault_attempt_durations_6h AS SELECT * FROM fault_durations_h;
+CREATE TABLE fault_attempt_durations_d AS SELECT * FROM fault_durations_h;
 
 CREATE TABLE failed_attempts_6h (
     span        TIMESTAMP NOT NULL,
@@ -66,6 +71,7 @@ CREATE TABLE failed_attempts_6h (
     number      SMALLINT  NOT NULL,       -- within the call; 10 = 10 or more
     weight      DOUBLE    NOT NULL
 );
+CREATE TABLE failed_attempts_d AS SELECT * FROM failed_attempts_6h;
 
 CREATE TABLE faults_6h (
     span          TIMESTAMP NOT NULL,
@@ -78,6 +84,7 @@ CREATE TABLE faults_6h (
     weight        DOUBLE    NOT NULL,
     last_end      TIMESTAMP NOT NULL
 );
+CREATE TABLE faults_d AS SELECT * FROM faults_6h;
 
 -- Of each tool the arguments that failed most often within the span.
 CREATE TABLE arguments_6h (
@@ -89,6 +96,7 @@ CREATE TABLE arguments_6h (
     weight      DOUBLE    NOT NULL,
     last_end    TIMESTAMP NOT NULL
 );
+CREATE TABLE arguments_d AS SELECT * FROM arguments_6h;
 
 -- Breakers that calls passed, by the process that keeps them.
 CREATE TABLE guards_h (
@@ -98,6 +106,7 @@ CREATE TABLE guards_h (
     upstream    VARCHAR,
     instance    VARCHAR
 );
+CREATE TABLE guards_d AS SELECT * FROM guards_h;
 
 -- Which processes called, and when first and last.
 CREATE TABLE callers_h (
@@ -106,6 +115,7 @@ CREATE TABLE callers_h (
     first_start TIMESTAMP NOT NULL,
     last_end    TIMESTAMP NOT NULL
 );
+CREATE TABLE callers_d AS SELECT * FROM callers_h;
 
 CREATE TABLE beats_h (
     span       TIMESTAMP NOT NULL,
@@ -139,4 +149,4 @@ SELECT DISTINCT make_timestamp(microseconds - microseconds % (hours * 3600000000
 FROM (SELECT epoch_us("end") - 1 AS microseconds FROM tool_calls
       UNION ALL SELECT epoch_us("end") - 1 FROM attempts
       UNION ALL SELECT epoch_us(time) - 1 FROM heartbeats) AS moments,
-     (VALUES (1), (6)) AS lengths(hours);
+     (VALUES (1), (6), (24)) AS lengths(hours);

@@ -13,10 +13,8 @@ WITH used AS (
 ),
 listed AS (
     SELECT span, tool,
-           unnest(list_distinct(list_concat(
-               max_by(args_hash, score, 50),
-               max_by(args_hash, score, 100) FILTER (WHERE score >= 2000000)
-           ))) AS args_hash
+           -- include most_failing
+           AS args_hash
     FROM used
     GROUP BY span, tool
 )

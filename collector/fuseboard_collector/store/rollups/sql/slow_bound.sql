@@ -10,7 +10,7 @@ FROM (SELECT duration_max
             SELECT tool, region, duration_max
             FROM calls_6h
             WHERE span >= $six_since::TIMESTAMP AND span < $six_until::TIMESTAMP
-              AND NOT list_contains($six_gaps::TIMESTAMP[], span)) AS rolled
+              AND span IN (SELECT unnest($sixes::TIMESTAMP[]))) AS rolled
       WHERE @among($tools::VARCHAR[], tool)
         AND @among($regions::VARCHAR[], COALESCE(region, 'unknown'))
       ORDER BY duration_max DESC

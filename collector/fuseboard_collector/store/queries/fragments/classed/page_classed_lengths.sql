@@ -7,9 +7,11 @@ UNION ALL
 SELECT span + INTERVAL 1 MICROSECOND AS moment, tool, COALESCE(region, 'unknown') AS region,
        error_class, step AS length, weight
 FROM (SELECT * FROM fault_durations_h
-      WHERE span >= $fine_since::TIMESTAMP AND span < $fine_until::TIMESTAMP
-        AND span IN (SELECT unnest($hours::TIMESTAMP[]))
+      -- include page_of_hours
       UNION ALL
       SELECT * FROM fault_durations_6h
-      WHERE span >= $six_since::TIMESTAMP AND span < $six_until::TIMESTAMP
-        AND NOT list_contains($six_gaps::TIMESTAMP[], span)) AS rolled
+      -- include page_of_sixes
+      UNION ALL
+      SELECT * FROM fault_durations_d
+      -- include page_of_days
+     ) AS rolled

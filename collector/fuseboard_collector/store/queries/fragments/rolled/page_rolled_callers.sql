@@ -1,5 +1,9 @@
 UNION ALL
 SELECT COALESCE(instance, '') AS instance, MIN(first_start), MAX(last_end)
-FROM callers_h
-WHERE span IN (SELECT unnest($hours::TIMESTAMP[]))
+FROM (SELECT * FROM callers_h
+      -- include page_of_hours
+      UNION ALL
+      SELECT * FROM callers_d
+      -- include page_of_days
+     ) AS rolled
 GROUP BY 1

@@ -4,8 +4,11 @@ SELECT span + INTERVAL 1 MICROSECOND AS moment, last_end, framework, instrumenta
        weight_retried, weight_first, attempts_sum, attempt_sum, backoff_sum, duration_sum,
        duration_max
 FROM (SELECT * FROM calls_h
-      WHERE span >= $fine_since::TIMESTAMP AND span < $fine_until::TIMESTAMP
-        AND span IN (SELECT unnest($hours::TIMESTAMP[]))
+      -- include page_of_hours
       UNION ALL
-      SELECT * FROM calls_6h WHERE span >= $six_since::TIMESTAMP AND span < $six_until::TIMESTAMP
-        AND NOT list_contains($six_gaps::TIMESTAMP[], span)) AS rolled
+      SELECT * FROM calls_6h
+      -- include page_of_sixes
+      UNION ALL
+      SELECT * FROM calls_d
+      -- include page_of_days
+     ) AS rolled

@@ -1,4 +1,8 @@
 UNION ALL
 SELECT tool, region, upstream, instance
-FROM guards_h
-WHERE span IN (SELECT unnest($hours::TIMESTAMP[]))
+FROM (SELECT * FROM guards_h
+      -- include page_of_hours
+      UNION ALL
+      SELECT * FROM guards_d
+      -- include page_of_days
+     ) AS rolled

@@ -9,6 +9,9 @@ WHERE args_hash IS NOT NULL
 UNION ALL
 SELECT tool, COALESCE(region, 'unknown') AS region, args_hash,
        error_class AS class_of_fault, weight, last_end
-FROM arguments_6h
-WHERE span >= $six_since::TIMESTAMP AND span < $six_until::TIMESTAMP
-        AND NOT list_contains($six_gaps::TIMESTAMP[], span)
+FROM (SELECT * FROM arguments_6h
+      -- include page_of_sixes
+      UNION ALL
+      SELECT * FROM arguments_d
+      -- include page_of_days
+     ) AS rolled

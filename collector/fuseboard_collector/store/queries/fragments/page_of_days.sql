@@ -1,0 +1,2 @@
+WHERE span >= $day_since::TIMESTAMP AND span < $day_until::TIMESTAMP
+  AND NOT list_contains($day_gaps::TIMESTAMP[], span)
