@@ -165,8 +165,9 @@ class CollectorMetrics(Collector):
         found: dict[str, float] = {
             "store_available": float(is_available),
             "queue_rows": store.queue_rows(),
-            "store_size_bytes": store.size_bytes(),
         }
+        with suppress(StoreError):  # a database server may be away
+            found["store_size_bytes"] = store.size_bytes()
         described: dict[str, object] = {}
         if is_available:
             with suppress(StoreError):  # it went away meanwhile

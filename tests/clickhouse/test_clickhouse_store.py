@@ -20,6 +20,7 @@ from fuseboard_collector.errors import (
     StoreVersionError,
     UnknownQueryError,
 )
+from fuseboard_collector.metrics import Exposition
 from fuseboard_collector.store import (
     Attempt,
     Batch,
@@ -293,6 +294,10 @@ def test_a_server_that_is_not_there_yet_is_waited_for(database: Database) -> Non
 
     store = Database(database.address, connect).open()
     assert isinstance(store.unavailable_because(), StoreAwayError)
+    assert store.describe()["size_bytes"] is None
+    shown, _ = Exposition(store).text("")
+    assert b"fuseboard_collector_store_available 0.0" in shown, "that is what metrics are for"
+    assert b"fuseboard_collector_store_size_bytes" not in shown
     gone.clear()
     wait_until(lambda: store.unavailable_because() is None)
     store.append(Batch(calls=[ToolCall("a", end=NOW)])).result(30)
