@@ -16,6 +16,7 @@ from fuseboard_collector.errors import StoreVersionError
 from fuseboard_collector.store import Batch, ToolCall, open_at_rest, open_store
 from fuseboard_collector.store.backup import copy_at_rest, verify
 from fuseboard_collector.store.migrations import SCHEMA_FILES, SCHEMA_VERSION, schema
+from fuseboard_collector.store.repair import salvage
 
 EVERYTHING = {"since": None, "until": None}
 CALLS = 300
@@ -99,6 +100,59 @@ def test_a_migrated_file_has_the_tables_of_a_new_one(tmp_path: Path) -> None:
             ).fetchall()
 
     assert tables(old) == tables(tmp_path / "new.duckdb")
+
+
+def derived_rows(connection: duckdb.DuckDBPyConnection) -> list[Any]:
+    return connection.execute(
+        'SELECT * EXCLUDE ("end") FROM attempts ORDER BY trace_id, call_span_id, number'
+    ).fetchall()
+
+
+@pytest.fixture
+def with_derived(tmp_path: Path) -> Path:
+    """A file that has the attempts that calls imply as rows of their own, all but one rolled up."""
+    path = old_file(tmp_path / "fuseboard.duckdb", 4)
+    with duckdb.connect(str(path)) as connection:
+        connection.execute(
+            "UPDATE tool_calls SET attempts = 1, outcome = 'ok', attempt_seconds = 0.25, "
+            '"start" = "end" - INTERVAL 2 MINUTE, service = \'planner\', weight = 2'
+        )
+        connection.execute("DELETE FROM attempts WHERE call_span_id LIKE '%7'")
+        connection.execute(
+            "INSERT INTO attempts BY NAME SELECT trace_id, span_id AS call_span_id, 1 AS number, "
+            '"start", "start" + INTERVAL 250 MILLISECOND AS "end", 0.25 AS duration_seconds, '
+            "0 AS delay_seconds, tool, service, weight, 'success' AS result, received_at "
+            "FROM tool_calls"
+        )
+        connection.execute("DELETE FROM dirty_spans")
+    return path
+
+
+def test_attempts_that_were_stored_as_derived_are_computed_from_then_on(
+    with_derived: Path,
+) -> None:
+    with duckdb.connect(str(with_derived)) as connection:
+        before = derived_rows(connection)
+    store = open_store(with_derived, retention_days=None)
+    with store._open_database().cursor() as cursor:
+        assert derived_rows(cursor) == before
+        kept = cursor.execute("SELECT count(*), count(span_id) FROM attempt_rows").fetchall()
+        marked = cursor.execute("SELECT span FROM dirty_spans WHERE hours = 1").fetchall()
+    assert kept == [(2 * CALLS * 9 // 10, 2 * CALLS * 9 // 10)]
+    # Calls of two minutes that ended just after the hour: their attempts belong to it now.
+    hours = {START + timedelta(hours=number) for number in range(-1, 6)}
+    assert {span for (span,) in marked} == hours
+    store.close()
+
+
+def test_an_older_file_is_salvaged_into_the_present_tables(with_derived: Path) -> None:
+    with duckdb.connect(str(with_derived)) as connection:
+        before = derived_rows(connection)
+    saved = salvage(with_derived)
+    assert saved.kept["attempt_rows"] == 2 * CALLS * 9 // 10
+    assert not any(saved.lost.values())
+    with duckdb.connect(str(with_derived), read_only=True) as connection:
+        assert derived_rows(connection) == before
 
 
 DYING = """

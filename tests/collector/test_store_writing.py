@@ -1,8 +1,9 @@
 from __future__ import annotations
 
+import json
 import threading
-from collections.abc import Callable
-from datetime import UTC, datetime
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 
 from fuseboard_collector.errors import StoreBusyError, StoreError
 from fuseboard_collector.store import Attempt, Batch, Store, ToolCall, open_store, space
+from fuseboard_collector.store.named_queries import load
 
 NOW = datetime(2026, 11, 30, 12, 0, tzinfo=UTC)
 Rows = Callable[[str], list[dict[str, Any]]]
@@ -64,6 +66,50 @@ def test_the_attempt_of_a_call_that_sends_none_is_derived(
         assert (row["call_span_id"], row["span_id"], row["number"]) == (call.span_id, None, 1)
         assert (row["duration_seconds"], row["delay_seconds"]) == (0.07, 0)
         assert (row["tool"], row["region"], row["error_class"]) == ("search", "eu", None)
+
+
+@pytest.mark.parametrize(
+    ("condition", "column"),
+    [
+        ("\"end\" > TIMESTAMP '2026-11-30'", "end"),
+        ("\"start\" > TIMESTAMP '2026-11-30'", "start"),
+        ("received_at > TIMESTAMP '2026-11-30'", "received_at"),
+        ("tool > 'tool_1'", "tool"),
+    ],
+)
+def test_conditions_on_attempts_pass_over_blocks_of_calls(
+    store: Store, condition: str, column: str
+) -> None:
+    around = [NOW - timedelta(days=2), NOW + timedelta(days=2)]
+    made = [ToolCall(f"tool_{end:%d}", end=end) for end in around]
+    store.append(Batch(calls=made)).result(10)
+    with store._open_database().cursor() as cursor:
+        cursor.execute(
+            "EXPLAIN (FORMAT json) SELECT sum(duration_seconds) FROM attempts WHERE " + condition
+        )
+        (plan,) = json.loads(cursor.fetchall()[0][1])
+    (scan,) = (node for node in nodes(plan) if "tool_calls" in str(node["extra_info"]))
+    assert column in str(scan["extra_info"]["Filters"])
+
+
+def test_only_attempts_that_came_are_searched_for_spans(store: Store) -> None:
+    attempt = Attempt("ab" * 16, "cd" * 8, 1, NOW, 0.1, "x", "failure")
+    store.append(Batch(calls=calls(1), attempts=[attempt])).result(10)
+    with store._open_database().cursor() as cursor:
+        cursor.execute("EXPLAIN (FORMAT json) " + load("import_known_spans").statements[0].sql,
+                       {"traces": ["ab" * 16]})  # fmt: skip
+        (plan,) = json.loads(cursor.fetchall()[0][1])
+    read = [str(node["extra_info"]) for node in nodes(plan)]
+    assert sum("attempt_rows" in facts for facts in read) == 1
+    assert sum("tool_calls" in facts for facts in read) == 1, "that for calls themselves"
+
+
+def nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield what a query's plan does, of those steps that read a table."""
+    if "SCAN" in plan["name"].upper():
+        yield plan
+    for child in plan["children"]:
+        yield from nodes(child)
 
 
 def test_attributes_keep_their_types(store: Store) -> None:
