@@ -80,12 +80,15 @@ class RepeatFilter:
 
 def recent_keys(cursor: duckdb.DuckDBPyConnection) -> list[bytes]:
     """Return the keys of what a client may resend after a restart."""
-    window = {"window": WINDOW_SECONDS}
 
-    def rows(name: str) -> list[tuple[object, ...]]:
-        return cursor.execute(load(name, "writes").statements[0].sql, window).fetchall()
+    def rows(name: str, **bound: object) -> list[tuple[object, ...]]:
+        return cursor.execute(load(name, "writes").statements[0].sql, bound).fetchall()
 
-    keys = [bytes.fromhex(str(ids)) for (ids,) in rows("recent_keys")]
-    keys += [natural_key("breaker_transitions", *row) for row in rows("recent_transitions")]
-    keys += [natural_key("heartbeats", *row) for row in rows("recent_heartbeats")]
+    window = WINDOW_SECONDS
+    ((since,),) = rows("recent_since", window=window)
+    keys = [bytes.fromhex(str(ids)) for (ids,) in rows("recent_keys", since=since)]
+    keys += [
+        natural_key("breaker_transitions", *row) for row in rows("recent_transitions", window=window)
+    ]
+    keys += [natural_key("heartbeats", *row) for row in rows("recent_heartbeats", window=window)]
     return keys
