@@ -2,7 +2,8 @@
 
 A line ``-- include NAME`` stands for the text of ``fragments/NAME.sql``: what several queries
 must agree on is written once; ``-- include NAME of TABLE`` puts TABLE where the fragment says
-``@these``. A variant of a query takes fragments from ``fragments/VARIANT`` where there are such.
+``@these``, and ``by COLUMNS`` after that puts these columns where it says ``@keys``. A variant of a
+query takes fragments from ``fragments/VARIANT`` where there are such.
 Macros and parameters are put into an engine's own words by
 :mod:`~fuseboard_collector.store.dialects`.
 """
@@ -24,7 +25,9 @@ from fuseboard_collector.store.dialects import DUCKDB, Dialect
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,63}\Z")
 _INCLUDE = re.compile(
-    r"^(?P<indent> *)-- include (?P<name>\w+)(?: of (?P<table>\w+))?$", re.MULTILINE
+    r"^(?P<indent> *)-- include (?P<name>\w+)"
+    r"(?: of (?P<table>\w+)(?: by (?P<keys>\w+(?:, \w+)*))?)?$",
+    re.MULTILINE,
 )
 _OFFSET_TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)\Z")
 
@@ -152,6 +155,7 @@ def source(
         content = file.read_text(encoding="utf-8").rstrip("\n")
         if line["table"]:
             content = content.replace("@these", line["table"])
+            content = content.replace("@keys", line["keys"] or "")
         return indent(_INCLUDE.sub(fragment, content), line["indent"])
 
     return _INCLUDE.sub(fragment, home.joinpath(folder, f"{name}.sql").read_text(encoding="utf-8"))

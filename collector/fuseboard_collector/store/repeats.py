@@ -88,7 +88,8 @@ def recent_keys(cursor: duckdb.DuckDBPyConnection) -> list[bytes]:
     ((since,),) = rows("recent_since", window=window)
     keys = [bytes.fromhex(str(ids)) for (ids,) in rows("recent_keys", since=since)]
     keys += [
-        natural_key("breaker_transitions", *row) for row in rows("recent_transitions", window=window)
+        natural_key("breaker_transitions", *row)
+        for row in rows("recent_transitions", window=window)
     ]
     keys += [natural_key("heartbeats", *row) for row in rows("recent_heartbeats", window=window)]
     return keys

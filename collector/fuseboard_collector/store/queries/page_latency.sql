@@ -14,7 +14,7 @@ WITH of_calls AS (
     GROUP BY tool
 ),
 lengths AS (
-    SELECT 0 AS bucket, tool, '' AS region, length, weight
+    SELECT tool, length, weight
     FROM (
         -- include page_classed_lengths
     ) AS all_lengths
@@ -23,7 +23,7 @@ lengths AS (
       AND @among($classes::VARCHAR[], error_class)
 ),
 attempt_lengths AS (
-    SELECT 0 AS bucket, tool, '' AS region, length, weight
+    SELECT tool, length, weight
     FROM (
         -- include page_classed_attempt_lengths
     ) AS all_lengths
@@ -32,10 +32,10 @@ attempt_lengths AS (
       AND @among($classes::VARCHAR[], error_class)
 ),
 quantiles AS (
-    -- include page_quantiles of lengths
+    -- include page_quantiles of lengths by tool
 ),
 attempt_quantiles AS (
-    -- include page_quantiles of attempt_lengths
+    -- include page_quantiles of attempt_lengths by tool
 )
 SELECT of_calls.tool AS tool, calls, slowest, mean, mean_backoff,
        -- include page_bounded_quantiles

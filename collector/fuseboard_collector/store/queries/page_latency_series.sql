@@ -17,7 +17,7 @@ WITH counts AS (
     GROUP BY 1
 ),
 lengths AS (
-    SELECT @bucket(moment, $bucket_us::BIGINT) AS bucket, '' AS tool, '' AS region, length, weight
+    SELECT @bucket(moment, $bucket_us::BIGINT) AS bucket, length, weight
     FROM (
         -- include page_classed_lengths
     ) AS all_lengths
@@ -26,7 +26,7 @@ lengths AS (
       AND @among($classes::VARCHAR[], error_class)
 ),
 quantiles AS (
-    -- include page_quantiles of lengths
+    -- include page_quantiles of lengths by bucket
 )
 SELECT counts.*,
        -- include page_bounded_quantiles

@@ -18,7 +18,7 @@ counts AS (
     GROUP BY 1, 2
 ),
 lengths AS (
-    SELECT 0 AS bucket, tool, region, length, weight
+    SELECT tool, region, length, weight
     FROM (
         -- include page_lengths
     ) AS all_lengths
@@ -26,7 +26,7 @@ lengths AS (
       AND @among($regions::VARCHAR[], region)
 ),
 quantiles AS (
-    -- include page_quantiles of lengths
+    -- include page_quantiles of lengths by tool, region
 )
 SELECT counts.*,
        -- include page_bounded_quantiles

@@ -20,7 +20,7 @@ counts AS (
     FROM calls
 ),
 lengths AS (
-    SELECT 0 AS bucket, '' AS tool, '' AS region, length, weight
+    SELECT 0 AS bucket, length, weight
     FROM (
         -- include page_lengths
     ) AS all_lengths
@@ -28,7 +28,7 @@ lengths AS (
       AND @among($regions::VARCHAR[], region)
 ),
 quantiles AS (
-    -- include page_quantiles of lengths
+    -- include page_quantiles of lengths by bucket
 )
 SELECT counts.*,
        -- include page_bounded_quantiles

@@ -1,5 +1,5 @@
 -- Within a step of the histogram durations are taken to be spread evenly on the scale of octaves.
-SELECT bucket, tool, region,
+SELECT @keys,
        arg_min(pow(2, (length + (0.5 * total - (below - weight)) / weight) / 8), length)
            FILTER (WHERE below >= 0.5 * total) / 1000 AS p50,
        arg_min(pow(2, (length + (0.95 * total - (below - weight)) / weight) / 8), length)
@@ -8,9 +8,9 @@ SELECT bucket, tool, region,
            FILTER (WHERE below >= 0.99 * total) / 1000 AS p99,
        MAX(total) AS total
 FROM (SELECT *,
-             SUM(weight) OVER (PARTITION BY bucket, tool, region ORDER BY length) AS below,
-             SUM(weight) OVER (PARTITION BY bucket, tool, region) AS total
-      FROM (SELECT bucket, tool, region, length, SUM(weight) AS weight
+             SUM(weight) OVER (PARTITION BY @keys ORDER BY length) AS below,
+             SUM(weight) OVER (PARTITION BY @keys) AS total
+      FROM (SELECT @keys, length, SUM(weight) AS weight
             FROM @these
-            GROUP BY 1, 2, 3, 4) AS steps) AS ranked
-GROUP BY 1, 2, 3
+            GROUP BY @keys, length) AS steps) AS ranked
+GROUP BY @keys
