@@ -102,10 +102,9 @@ def test_a_migrated_file_has_the_tables_of_a_new_one(tmp_path: Path) -> None:
     assert tables(old) == tables(tmp_path / "new.duckdb")
 
 
-def derived_rows(connection: duckdb.DuckDBPyConnection) -> list[Any]:
-    return connection.execute(
-        'SELECT * EXCLUDE ("end") FROM attempts ORDER BY trace_id, call_span_id, number'
-    ).fetchall()
+def every_attempt(connection: duckdb.DuckDBPyConnection) -> list[Any]:
+    sql = 'SELECT * EXCLUDE ("end") FROM attempts ORDER BY ALL'
+    return connection.execute(sql).fetchall()
 
 
 @pytest.fixture
@@ -132,10 +131,10 @@ def test_attempts_that_were_stored_as_derived_are_computed_from_then_on(
     with_derived: Path,
 ) -> None:
     with duckdb.connect(str(with_derived)) as connection:
-        before = derived_rows(connection)
+        before = every_attempt(connection)
     store = open_store(with_derived, retention_days=None)
     with store._open_database().cursor() as cursor:
-        assert derived_rows(cursor) == before
+        assert every_attempt(cursor) == before
         kept = cursor.execute("SELECT count(*), count(span_id) FROM attempt_rows").fetchall()
         marked = cursor.execute("SELECT span FROM dirty_spans WHERE hours = 1").fetchall()
     assert kept == [(2 * CALLS * 9 // 10, 2 * CALLS * 9 // 10)]
@@ -147,12 +146,12 @@ def test_attempts_that_were_stored_as_derived_are_computed_from_then_on(
 
 def test_an_older_file_is_salvaged_into_the_present_tables(with_derived: Path) -> None:
     with duckdb.connect(str(with_derived)) as connection:
-        before = derived_rows(connection)
+        before = every_attempt(connection)
     saved = salvage(with_derived)
     assert saved.kept["attempt_rows"] == 2 * CALLS * 9 // 10
     assert not any(saved.lost.values())
     with duckdb.connect(str(with_derived), read_only=True) as connection:
-        assert derived_rows(connection) == before
+        assert every_attempt(connection) == before
 
 
 DYING = """
