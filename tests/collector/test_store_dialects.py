@@ -64,5 +64,9 @@ def test_a_parameter_has_one_type(name: str) -> None:
 
 
 def test_every_macro_is_used() -> None:
-    every = "\n".join(named_queries.source(name) for name in named_queries.names())
+    every = "\n".join(
+        named_queries.source(name, folder)
+        for folder in ("queries", "writes")
+        for name in named_queries.names(folder)
+    )
     assert [name for name in DUCKDB.macros if f"@{name}(" not in every] == []
