@@ -109,7 +109,7 @@ def every_attempt(connection: duckdb.DuckDBPyConnection) -> list[Any]:
 
 @pytest.fixture
 def with_derived(tmp_path: Path) -> Path:
-    """A file that has the attempts that calls imply as rows of their own, all but one rolled up."""
+    """A file that has the attempts that calls imply as rows of their own, all rolled up."""
     path = old_file(tmp_path / "fuseboard.duckdb", 4)
     with duckdb.connect(str(path)) as connection:
         connection.execute(
