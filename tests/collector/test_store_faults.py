@@ -365,7 +365,7 @@ def test_a_full_disk_loses_nothing_and_is_recovered_from_without_a_restart(
     store = open_store(small_disk / "f.duckdb", retention_days=None, free_space_floor=0)
     acknowledged: set[str] = set()
     refused = []
-    for _ in range(400):
+    for _ in range(1_000):
         batch = calls(200)
         try:
             store.append(batch).result(30)
