@@ -8,6 +8,9 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 SETUP := PYTHON="$(PYTHON)" VENV="$(VENV)" sh scripts/setup.sh
 PYTEST_ARGS ?=
+# Tests of one file stay in one process, so that they share the servers they start.
+WORKERS ?= 2
+PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
 PACKAGES := instrumentation collector dashboard alerts grafana server
 CHECKED := $(PACKAGES) $(wildcard tests benchmarks examples scripts)
 
@@ -20,15 +23,15 @@ run: ## Start the server and a demo agent; ARGS="--ui-port 0" and the like go to
 	@$(SETUP) demo
 	@exec $(BIN)/fuseboard demo $(ARGS)
 
-test: ## Run every test but the long ones (needs under 20 minutes on 2 cores)
+test: ## Run every test but the long ones (under 20 minutes on 2 cores; WORKERS=2 processes)
 	@$(SETUP) dev
 	@sh scripts/system_packages.sh chromium prometheus prometheus-alertmanager redis-server
-	$(BIN)/python -m pytest -m "not long" $(PYTEST_ARGS)
+	$(PYTEST) -m "not long" $(PYTEST_ARGS)
 
 test-all: ## Run every test, the long ones too (needs under 60 minutes)
 	@$(SETUP) dev
 	@sh scripts/system_packages.sh chromium prometheus prometheus-alertmanager redis-server
-	$(BIN)/python -m pytest $(PYTEST_ARGS)
+	$(PYTEST) $(PYTEST_ARGS)
 
 adapters: ## Run the tests of adapters, each in its own environment; ARGS="langchain" for one
 	@$(SETUP) dev
