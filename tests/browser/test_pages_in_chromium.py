@@ -227,10 +227,13 @@ def test_filters_are_chosen_by_hand_and_kept_in_the_address(
     board: Any, viewer: Any, calls: Records
 ) -> None:
     viewer.open(f"{board.ui_url}/?range=1h")
-    choose(viewer, "Tool", "weather")
-    choose(viewer, "Region", "us-east")
-    choose(viewer, "Error class", "Transient")
-    viewer.page.wait_for_function("() => location.search.includes('class=')")
+    for label, choice, key in (
+        ("Tool", "weather", "tool"),
+        ("Region", "us-east", "region"),
+        ("Error class", "Transient", "class"),
+    ):
+        choose(viewer, label, choice)
+        viewer.page.wait_for_function(f"() => location.search.includes('{key}=')")
     asked = parse_qs(urlsplit(viewer.page.url).query)
     assert (asked["tool"], asked["region"], asked["class"]) == (
         ["weather"], ["us-east"], ["L3_transient"],

@@ -184,11 +184,9 @@ def test_hc_47_a_million_calls_keep_their_spike_and_their_error(store: Store) ->
 
 def _million(folder: Path, name: str) -> pd.DataFrame:
     """Return a page query's rows over a million calls made inside DuckDB."""
-    import fuseboard_collector.store as package
-    from fuseboard_collector.store import named_queries
+    from fuseboard_collector.store import migrations, named_queries
 
     sql = named_queries.text(name)
-    schema = Path(str(package.__file__)).with_name("schema").joinpath("001_tables.sql").read_text()
     window = Window(UNTIL - timedelta(hours=6), UNTIL)
     values = {
         **Filters(range="6h").parameters(window),
@@ -196,7 +194,8 @@ def _million(folder: Path, name: str) -> pd.DataFrame:
     }
     plain = {k: v.removesuffix("Z") if isinstance(v, str) else v for k, v in values.items()}
     with duckdb.connect() as connection:
-        connection.execute(schema)
+        for part in migrations.SCHEMA_FILES:
+            connection.execute(migrations.schema(part))
         connection.execute(
             """
             INSERT INTO tool_calls BY NAME

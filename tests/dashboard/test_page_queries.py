@@ -61,7 +61,9 @@ def test_every_fragment_is_included_and_variants_stand_for_one() -> None:
     raw = "\n".join(item.read_text() for item in QUERIES.rglob("*.sql"))
     fragments = QUERIES / "fragments"
     for file in fragments.rglob("*.sql"):
-        assert re.search(rf"-- include {file.stem}( of \w+)?\n", raw), f"{file.name} is unused"
+        assert re.search(rf"-- include {file.stem}( of \w+)?( by [\w, ]+)?\n", raw), (
+            f"{file.name} is unused"
+        )
         if file.parent != fragments:
             assert (fragments / file.name).is_file(), f"{file} is a variant of nothing"
 

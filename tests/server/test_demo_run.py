@@ -189,6 +189,8 @@ def test_the_end_of_one_process_ends_the_demo(start: Callable[..., Any], tmp_pat
 def test_ports_in_use_are_said_at_once_and_how_to_change_them_with_make(cli: Cli) -> None:
     flags = ("--ui-port", "--metrics-port")
     with bind("127.0.0.1", 0, "") as one, bind("127.0.0.1", 0, "") as other:
+        one.listen()
+        other.listen()
         ports = [str(port_of(one)), str(port_of(other))]
         arguments = [word for pair in zip(flags, ports, strict=True) for word in pair]
         done = cli("demo", *arguments, "--otlp-http-port", "0")

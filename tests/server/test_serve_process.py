@@ -61,7 +61,9 @@ def test_it_says_where_it_is_and_ends_cleanly(
     assert served.running.end(number) == 0
     assert served.running.errors == ""
     assert "stopped" in served.running.output
-    assert [path.name for path in served.data.iterdir()] == ["fuseboard.duckdb"]
+    assert sorted(path.name for path in served.data.iterdir()) == [
+        "fuseboard.duckdb", "fuseboard.duckdb.health",
+    ]  # fmt: skip
     assert served.data.stat().st_mode & 0o077 == 0, "calls are nobody else's business"
 
 

@@ -268,10 +268,24 @@ def test_a_place_that_knows_nothing_of_telemetry_is_named(
 
 
 # --- A failed init --------------------------------------------------------------------------
+_OF_OTHER_TESTS: set[threading.Thread] = set()
+
+
+@pytest.fixture(autouse=True)
+def _know_threads_of_other_tests() -> None:
+    """Idle workers that other tests left may end at any time."""
+    _OF_OTHER_TESTS.clear()
+    _OF_OTHER_TESTS.update(threading.enumerate())
+
+
 def left_behind(registry: CollectorRegistry) -> tuple[Any, ...]:
     """Return what an init that fails could leave in this process."""
     return (
-        [thread.name for thread in threading.enumerate() if "fuseboard" in thread.name],
+        [
+            thread.name
+            for thread in threading.enumerate()
+            if "fuseboard" in thread.name and thread not in _OF_OTHER_TESTS
+        ],
         trace._TRACER_PROVIDER,
         type(RUNTIME.telemetry),
         list(registry.collect()),
