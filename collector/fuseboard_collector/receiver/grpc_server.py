@@ -119,12 +119,14 @@ class GrpcReceiver:
             try:
                 answer = await self._export(signal, messages, context)
             except RefusedError as error:
-                code = _CODES[error.code if error.grpc_code is None else error.grpc_code]
-                self._intake.stats.add("refused_requests", label=code.name)
-                self._intake.count_answer("grpc", signal, code.name)
-                await _abort(context, code, error)
-            self._intake.count_answer("grpc", signal, "OK")
-            return answer
+                refusal = _without_frames(error)
+            else:
+                self._intake.count_answer("grpc", signal, "OK")
+                return answer
+            code = _CODES[refusal.code if refusal.grpc_code is None else refusal.grpc_code]
+            self._intake.stats.add("refused_requests", label=code.name)
+            self._intake.count_answer("grpc", signal, code.name)
+            return await _abort(context, code, refusal)
 
         return export
 
@@ -177,6 +179,15 @@ def _method(service: str, name: str, handler: Handler) -> grpc.GenericRpcHandler
 def _metadata(context: Context, name: str) -> str | bytes | None:
     values = [value for key, value in context.invocation_metadata() or () if key == name]
     return values[0] if len(values) == 1 else None
+
+
+def _without_frames(error: RefusedError) -> RefusedError:
+    """Let go of the frames that an error came through: they hold the message.
+
+    What ends a call is kept until Python looks for cycles, and a message may be large.
+    """
+    error.__cause__ = error.__context__ = None
+    return error.with_traceback(None)
 
 
 async def _abort(context: Context, code: grpc.StatusCode, error: RefusedError) -> NoReturn:
