@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 
@@ -15,7 +16,7 @@ from fuseboard_collector.stats import Stats
 from fuseboard_collector.store.assembler import Report, assemble_traces, naive_time
 from fuseboard_collector.store.named_queries import load
 from fuseboard_collector.store.staging import HORIZON_SECONDS, Due, News, Staging
-from fuseboard_collector.store.writer import Command
+from fuseboard_collector.store.writer import Command, Writer
 
 logger = logging.getLogger(__name__)
 
@@ -28,7 +29,10 @@ MAX_LOOKED_AT = 2_000_000
 
 
 class Assembling:
-    """Ties the bookkeeping of traces to the writer's transactions; its thread alone calls it."""
+    """Ties the bookkeeping of traces to the writer's transactions.
+
+    Its thread alone calls it, but for :meth:`settle`.
+    """
 
     def __init__(self, staging: Staging, stats: Stats, clock: Clock) -> None:
         self.staging = staging
@@ -50,6 +54,24 @@ class Assembling:
             [(bytes.fromhex(trace), *rest) for trace, *rest in known],
             has_all=not since,
         )
+
+    def settle(self, writer: Writer, quiet_since: float, seconds: float) -> None:
+        """Have traces assembled now, and wait.
+
+        Args:
+            writer: On whose thread.
+            quiet_since: Traces of which nothing came since then, in monotonic seconds.
+            seconds: When to stop waiting.
+        """
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            step = self.step(quiet_since)
+            command = step.command()
+            writer.submit(command)
+            # A step that failed has set aside what it could not store; its reason is logged.
+            command.done.exception(seconds)
+            if not step.due:
+                break
 
     # --- in the transaction that brings rows ---------------------------------------------
     def news(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 import logging
-import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
@@ -193,18 +192,7 @@ class Store:
         Raises:
             StoreError: If the store can't do so now; the spans are kept.
         """
-        self._settle(self._clock.monotonic(), _COMMAND_TIMEOUT)
-
-    def _settle(self, quiet_since: float, seconds: float) -> None:
-        deadline = time.monotonic() + seconds
-        while time.monotonic() < deadline:
-            step = self._assembling.step(quiet_since)
-            command = step.command()
-            self._writer.submit(command)
-            # A step that failed has set aside what it could not store; its reason is logged.
-            command.done.exception(seconds)
-            if not step.due:
-                break
+        self._assembling.settle(self._writer, self._clock.monotonic(), _COMMAND_TIMEOUT)
 
     def apply_retention(self, keep: Keep | None = None) -> Plan:
         """Delete expired rows now; the writer does so once an hour by itself.
@@ -356,7 +344,9 @@ class Store:
         """
         self._keeper.stop()
         with suppress(StoreError, TimeoutError):
-            self._settle(self._clock.monotonic() - GRACE_SECONDS, _CLOSING_SECONDS)
+            self._assembling.settle(
+                self._writer, self._clock.monotonic() - GRACE_SECONDS, _CLOSING_SECONDS
+            )
         self._file.end()
         self._writer.stop()
         atexit.unregister(self.close)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
@@ -131,17 +130,7 @@ class ClickHouseStore:
 
     def settle(self) -> None:
         """Assemble foreign spans that are stored already, without the grace time, and wait."""
-        self._settle(self._clock.monotonic(), _COMMAND_TIMEOUT)
-
-    def _settle(self, quiet_since: float, seconds: float) -> None:
-        deadline = time.monotonic() + seconds
-        while time.monotonic() < deadline:
-            step = self._assembling.step(quiet_since)
-            command = step.command()
-            self._writer.submit(command)
-            command.done.exception(seconds)
-            if not step.due:
-                break
+        self._assembling.settle(self._writer, self._clock.monotonic(), _COMMAND_TIMEOUT)
 
     def _command(self, run: Callable[[Any], None]) -> None:
         command = Command(run)
@@ -193,7 +182,9 @@ class ClickHouseStore:
         Traces that had their grace time are assembled; the next server takes up the others.
         """
         with suppress(StoreError, TimeoutError):
-            self._settle(self._clock.monotonic() - GRACE_SECONDS, _CLOSING_SECONDS)
+            self._assembling.settle(
+                self._writer, self._clock.monotonic() - GRACE_SECONDS, _CLOSING_SECONDS
+            )
         self._writer.stop()
         self._closed = True
         atexit.unregister(self.close)
