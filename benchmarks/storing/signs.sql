@@ -37,5 +37,6 @@ INSERT INTO dirty_spans
 SELECT DISTINCT make_timestamp(microseconds - microseconds % (hours * 3600000000)), hours, FALSE
 FROM (SELECT epoch_us("end") - 1 AS microseconds FROM tool_calls
       UNION ALL SELECT epoch_us("end") - 1 FROM attempts
+      UNION ALL SELECT epoch_us(time) - 1 FROM breaker_transitions
       UNION ALL SELECT epoch_us(time) - 1 FROM heartbeats) AS moments,
      (VALUES (1), (6), (24)) AS lengths(hours);

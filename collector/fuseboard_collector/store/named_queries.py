@@ -29,6 +29,7 @@ _INCLUDE = re.compile(
     r"(?: of (?P<table>\w+)(?: by (?P<keys>\w+(?:, \w+)*))?)?$",
     re.MULTILINE,
 )
+_SHARED = "queries/fragments"
 _OFFSET_TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)\Z")
 
 
@@ -145,7 +146,7 @@ def source(
     """
     home = files(__package__)
     shared = home.joinpath(fragments or folder, "fragments")
-    places = [*(shared.joinpath(variant) for variant in variants), shared]
+    places = [*(shared.joinpath(variant) for variant in variants), shared, home / _SHARED]
 
     def fragment(line: re.Match[str]) -> str:
         found = (place.joinpath(f"{line['name']}.sql") for place in places)

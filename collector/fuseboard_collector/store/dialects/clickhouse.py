@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
+from fuseboard_collector.store.dialects.alike import ALIKE
 from fuseboard_collector.store.dialects.dialect import Dialect
 
 CLICKHOUSE: Final = Dialect(
     name="ClickHouse",
     macros={
+        **ALIKE,
         # A list can't be null here; a null item stands for it.
         "among": "(has({0}, NULL) OR has({0}, {1}))",
         "one_of": "has({1}, {0})",
@@ -29,6 +31,8 @@ CLICKHOUSE: Final = Dialect(
         "finite": "isFinite({0})",
         # Null values are passed over unless they are inside of something.
         "newest": "argMax(tuple({0}), {1}).1",
+        "oldest": "argMin(tuple({0}), {1}).1",
+        "item": "tupleElement({0}, {1})",
         "each_item": " ARRAY JOIN JSONExtractArrayRaw(coalesce({0}, '[]')) AS {1}",
         "field": "JSONExtract({0}, '{1}', 'Nullable(String)')",
         "time_of": "parseDateTime64BestEffortOrNull({0}, 6, 'UTC')",

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
+from fuseboard_collector.store.dialects.alike import ALIKE
 from fuseboard_collector.store.dialects.dialect import Dialect
 
 DUCKDB: Final = Dialect(
     name="DuckDB",
     macros={
+        **ALIKE,
         # Whether a list parameter that may be null (no restriction) has a value.
         "among": "({0} IS NULL OR list_contains({0}, {1}))",
         "one_of": "{0} IN (SELECT unnest({1}))",
@@ -27,6 +29,10 @@ DUCKDB: Final = Dialect(
         "finite": "isfinite({0})",
         # The value of the newest row, also when it is null.
         "newest": "arg_max_null({0}, {1})",
+        # The value of the oldest row.
+        "oldest": "arg_min_null({0}, {1})",
+        # An item of a row, by its number.
+        "item": "struct_extract_at({0}, {1})",
         # Joined to a table: one row for each item of the JSON list in its column.
         "each_item": ", unnest(json_extract({0}, '$[*]')) AS items({1})",
         # A field of a JSON object as text; null if it is missing or null.

@@ -5,19 +5,16 @@
 WITH
 -- include page_breaker_evidence
 ,
-latest AS (
-    SELECT *, row_number() OVER (PARTITION BY breaker, instance
-                                 ORDER BY time DESC, received_at DESC) AS place
-    FROM changes
-),
 known AS (
-    SELECT members.breaker, members.tool, members.region, members.upstream, latest.time,
-           latest.reason, latest.failure_ratio, latest.error_class,
-           COALESCE(latest.to_state, 'closed') AS last_state,
+    SELECT members.breaker, members.tool, members.region, members.upstream,
+           latest.last_time AS time, @item(last_moves.why, 1) AS reason,
+           @item(last_moves.why, 2) AS failure_ratio, @item(last_moves.why, 3) AS error_class,
+           COALESCE(latest.last_state, 'closed') AS last_state,
            members.ended < $until::TIMESTAMP AS is_silent
     FROM members
     LEFT JOIN latest ON latest.breaker = members.breaker AND latest.instance = members.instance
-        AND latest.place = 1
+    LEFT JOIN last_moves ON last_moves.breaker = latest.breaker
+        AND last_moves.instance = latest.instance AND last_moves.time = latest.last_time
 ),
 ranked AS (
     SELECT *,

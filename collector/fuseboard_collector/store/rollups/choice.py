@@ -53,13 +53,13 @@ def choose(
     if "slowest" in variants and (least := _slow_bound(cursor, window, bound)) is not None:
         return _ready(query, ("outstanding", *variants), {**bound, "slow_bound": least})
     is_exact = "sketched" not in variants and _depends(query.name, "weighted", variants)
+    is_kept = lengths is not None and _depends(query.name, "kept")
     if lengths is not None or is_exact:
         cursor.execute("BEGIN")
-    if is_exact:
-        sampled = load("has_sampled", _FOLDER).statements[0].sql
-        times = {"since": window[0], "until": window[1]}
-        if cursor.execute(sampled, times).fetchall() == [(True,)]:
-            variants = (*variants, "weighted")
+    if is_exact and _holds(cursor, "has_sampled", {"since": window[0], "until": window[1]}):
+        variants = (*variants, "weighted")
+    if is_kept and not (_is_filtered(bound) and _holds(cursor, "has_shared_breakers")):
+        variants = ("kept", *variants)
     if lengths is not None:
         bound = {**bound, **plan(*window, _stock(cursor), lengths)}
     return _ready(query, variants, bound)
@@ -113,6 +113,16 @@ def _slow_bound(
     wanted = {key: given[key] for key in statement.parameters}
     ((least,),) = cursor.execute(statement.sql, wanted).fetchall()
     return least
+
+
+def _is_filtered(bound: Mapping[str, object]) -> bool:
+    return any(bound.get(name) is not None for name in ("tools", "regions"))
+
+
+def _holds(cursor: Connection, name: str, given: Mapping[str, object] | None = None) -> bool:
+    """Return the answer to a question of yes or no."""
+    sql = load(name, _FOLDER).statements[0].sql
+    return cursor.execute(sql, given or {}).fetchall() == [(True,)]
 
 
 def _window(bound: Mapping[str, object]) -> tuple[datetime, datetime] | None:

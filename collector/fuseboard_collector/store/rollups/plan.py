@@ -73,6 +73,12 @@ def plan(since: datetime, until: datetime, stock: Stock, lengths: Lengths) -> di
     day_since, day_until = (days[0], days[-1] + DAY) if days else (until, until)
     present = set(days)
     last_hour = _down(until, HOUR)
+    last_day = _down(until, DAY)
+    cut = _down(since, DAY)
+    is_cut = cut < since and cut < last_day
+    dirty_days = sorted(day for day in stock.dirty_days if day < last_day)
+    stale = [day for day in dirty_days if not (is_cut and day == cut)]
+    stale_hours = sorted(hour for hour in stock.dirty_hours if hour < last_hour)
     return {
         "day_since": day_since,
         "day_until": day_until,
@@ -90,7 +96,16 @@ def plan(since: datetime, until: datetime, stock: Stock, lengths: Lengths) -> di
         "dirty_since": dirty[0] if dirty else until,
         "dirty_until": dirty[-1] + HOUR if dirty else until,
         "last_hour": last_hour,
-        "stale_since": min((hour for hour in stock.dirty_hours if hour < last_hour), default=until),
+        "last_day": last_day,
+        "cut_since": cut if is_cut else until,
+        "cut_until": cut + DAY if is_cut else until,
+        "stale_days": stale,
+        "stale_day_since": stale[0] if stale else until,
+        "stale_day_until": stale[-1] + DAY if stale else until,
+        "dirty_days": dirty_days,
+        "dirty_day_since": min([last_day, *dirty_days]),
+        "stale_hours": stale_hours,
+        "stale_since": min(stale_hours, default=until),
     }
 
 

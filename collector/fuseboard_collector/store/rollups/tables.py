@@ -17,7 +17,7 @@ TABLES: Final[Mapping[int, tuple[str, ...]]] = {
     24: (
         "calls_d", "durations_d", "fault_durations_d", "attempt_durations_d",
         "fault_attempt_durations_d", "failed_attempts_d", "faults_d", "arguments_d",
-        "guards_d", "callers_d",
+        "guards_d", "callers_d", "beats_d", "breakers_d", "breaker_steps_d",
     ),
 }  # fmt: skip
 """Hours that are rolled up together → their tables; each has a query of its name in ``sql``."""

@@ -3,6 +3,7 @@ INSERT INTO dirty_spans
 WITH moments AS (
     SELECT "end" AS moment FROM tool_calls WHERE received_at < $before::TIMESTAMP
     UNION ALL SELECT "end" FROM attempt_rows WHERE received_at < $before::TIMESTAMP
+    UNION ALL SELECT time FROM breaker_transitions WHERE received_at < $before::TIMESTAMP
     UNION ALL SELECT time FROM heartbeats WHERE received_at < $before::TIMESTAMP
 )
 -- include marked_spans

@@ -1,59 +1,85 @@
--- Transitions as they were reported.
+-- Transitions as they were reported, by day; the window's start parts a day in two. What one query
+-- knows of earlier days by rollups another reads here.
 moves AS MATERIALIZED (
-    SELECT breaker, tool, COALESCE(region, 'unknown') AS region, upstream,
+    SELECT CASE WHEN time <= $since::TIMESTAMP THEN $since::TIMESTAMP - INTERVAL 1 DAY
+                ELSE greatest(@bucket(time, 86400000000), $since::TIMESTAMP) END AS span,
+           breaker, tool, COALESCE(region, 'unknown') AS region, upstream,
            COALESCE(instance, '') AS instance, time, received_at, from_state, to_state, reason,
            failure_ratio, error_class
-    FROM breaker_transitions
-    WHERE time <= $until::TIMESTAMP
-      AND @among($tools::VARCHAR[], tool)
-      AND @among($regions::VARCHAR[], COALESCE(region, 'unknown'))
+    FROM (
+        -- include page_raw_moves
+    ) AS raw_moves
+),
+chosen_moves AS (
+    SELECT * FROM moves
+    WHERE @among($tools::VARCHAR[], tool) AND @among($regions::VARCHAR[], region)
+),
+-- The first and the last of them of each process's breaker, by day.
+stints AS MATERIALIZED (
+    -- include breaker_stints of chosen_moves
+    -- include page_rolled_stints
+),
+last_moves AS MATERIALIZED (
+    SELECT breaker, instance, MIN(tool) AS tool, MIN(region) AS region, MIN(upstream) AS upstream,
+           MAX(last_time) AS time, @newest(last_to, last_time) AS to_state,
+           @newest((reason, failure_ratio, error_class), last_time) AS why
+    FROM stints
+    GROUP BY breaker, instance
 ),
 beats AS MATERIALIZED (
     -- include page_beats
 ),
 -- The breakers that a process's newest heartbeat calls not closed.
 listed AS MATERIALIZED (
-    SELECT @field(item, breaker) AS breaker, @field(item, tool) AS tool,
-           COALESCE(@field(item, region), 'unknown') AS region, @field(item, upstream) AS upstream,
-           beats.instance,
-           least(COALESCE(@time_of(@field(item, since)), beats.last_beat),
-                 beats.last_beat) AS time,
-           @field(item, state) AS state
-    FROM beats @each_item(beats.breakers, item)
-    WHERE @field(item, breaker) IS NOT NULL AND @field(item, tool) IS NOT NULL
-      AND @field(item, state) IN ('open', 'half_open', 'isolated')
+    SELECT breaker, MIN(tool) AS tool, MIN(region) AS region, MIN(upstream) AS upstream, instance,
+           time, MAX(state) AS state
+    FROM (
+        SELECT @field(item, breaker) AS breaker, @field(item, tool) AS tool,
+               COALESCE(@field(item, region), 'unknown') AS region,
+               @field(item, upstream) AS upstream, beats.instance,
+               least(COALESCE(@time_of(@field(item, since)), beats.last_beat),
+                     beats.last_beat) AS time,
+               @field(item, state) AS state
+        FROM beats @each_item(beats.breakers, item)
+        WHERE @field(item, breaker) IS NOT NULL AND @field(item, tool) IS NOT NULL
+          AND @field(item, state) IN ('open', 'half_open', 'isolated')
+    ) AS items
+    GROUP BY breaker, instance, time
 ),
--- With what heartbeats say of changes whose own report got lost: an opening that was never heard
--- of, and a closing (the newest heartbeat lists breakers, and no longer this one).
-changes AS MATERIALIZED (
-    SELECT * FROM moves
-    UNION ALL
-    SELECT breaker, tool, region, upstream, instance, time, time AS received_at,
-           'closed' AS from_state, state AS to_state, NULL AS reason, NULL AS failure_ratio,
-           NULL AS error_class
+-- What heartbeats say of changes whose own report got lost: an opening that was never heard of, and
+-- a closing (the newest heartbeat lists breakers, and no longer this one). All come after the last
+-- transition of the process's breaker.
+hints AS MATERIALIZED (
+    SELECT breaker, tool, region, upstream, instance, time, 'closed' AS from_state,
+           state AS to_state
     FROM listed
     WHERE @among($tools::VARCHAR[], tool)
       AND @among($regions::VARCHAR[], region)
       AND NOT EXISTS (
-          SELECT 1 FROM moves
-          WHERE moves.breaker = listed.breaker AND moves.instance = listed.instance
-            AND moves.time > listed.time - INTERVAL 1 SECOND
+          SELECT 1 FROM last_moves
+          WHERE last_moves.breaker = listed.breaker AND last_moves.instance = listed.instance
+            AND last_moves.time > listed.time - INTERVAL 1 SECOND
       )
     UNION ALL
     SELECT last_moves.breaker, last_moves.tool, last_moves.region, last_moves.upstream,
-           last_moves.instance, beats.last_beat AS time, beats.last_beat AS received_at,
-           last_moves.to_state AS from_state, 'closed' AS to_state, NULL AS reason,
-           NULL AS failure_ratio, NULL AS error_class
-    FROM (SELECT *, row_number() OVER (PARTITION BY breaker, instance
-                                       ORDER BY time DESC, received_at DESC) AS place
-          FROM moves) AS last_moves
+           last_moves.instance, beats.last_beat AS time, last_moves.to_state AS from_state,
+           'closed' AS to_state
+    FROM last_moves
     JOIN beats ON beats.instance = last_moves.instance
-    WHERE last_moves.place = 1 AND last_moves.to_state <> 'closed'
-      AND last_moves.time < beats.last_beat AND beats.breakers IS NOT NULL
+    WHERE last_moves.to_state <> 'closed' AND last_moves.time < beats.last_beat
+      AND beats.breakers IS NOT NULL
       AND NOT EXISTS (
           SELECT 1 FROM listed
           WHERE listed.breaker = last_moves.breaker AND listed.instance = last_moves.instance
       )
+),
+-- The last change of each process's breaker.
+latest AS MATERIALIZED (
+    SELECT breaker, instance, MAX(time) AS last_time, @newest(to_state, time) AS last_state
+    FROM (SELECT breaker, instance, time, to_state FROM last_moves
+          UNION ALL
+          SELECT breaker, instance, time, to_state FROM hints) AS changes
+    GROUP BY breaker, instance
 ),
 -- Breakers that calls of the window passed; one that never changed is known from nothing else.
 -- The name is the one that the shim gives: tool/region/upstream without the absent parts.
@@ -61,11 +87,13 @@ guarded AS (
     SELECT tool || COALESCE('/' || region, '') || COALESCE('/' || upstream, '') AS breaker, tool,
            COALESCE(region, 'unknown') AS region, upstream, COALESCE(instance, '') AS instance
     FROM (
-        -- include page_guards
+        SELECT DISTINCT tool, region, upstream, instance
+        FROM (
+            -- include page_guards
+        ) AS all_guards
     ) AS guards
     WHERE @among($tools::VARCHAR[], tool)
       AND @among($regions::VARCHAR[], COALESCE(region, 'unknown'))
-    GROUP BY ALL
 ),
 -- From the first sign of each process to 45 s (three heartbeats) after its last; one that never
 -- sent a heartbeat can't be missed and lives on. Filters must not shorten a life.
@@ -73,12 +101,10 @@ lives AS MATERIALIZED (
     SELECT signs.instance, MIN(first_sign) AS began,
            CASE WHEN MAX(beats.last_beat) IS NULL THEN $until::TIMESTAMP
                 ELSE least($until::TIMESTAMP, MAX(last_sign) + INTERVAL 45 SECOND) END AS ended
-    FROM (SELECT instance, time AS first_sign, time AS last_sign FROM changes
+    FROM (SELECT instance, time AS first_sign, time AS last_sign FROM hints
           UNION ALL
-          SELECT COALESCE(instance, '') AS instance, MIN(time), MAX(time)
-          FROM breaker_transitions
-          WHERE time <= $until::TIMESTAMP
-          GROUP BY 1
+          SELECT instance, MIN(time), MAX(time) FROM moves GROUP BY 1
+          -- include page_rolled_movers
           UNION ALL
           -- include page_callers
           UNION ALL
@@ -90,7 +116,9 @@ lives AS MATERIALIZED (
 members AS MATERIALIZED (
     SELECT breaker, known.instance, MIN(tool) AS tool, MIN(region) AS region,
            MIN(upstream) AS upstream, MIN(lives.began) AS began, MIN(lives.ended) AS ended
-    FROM (SELECT breaker, tool, region, upstream, instance FROM changes
+    FROM (SELECT breaker, tool, region, upstream, instance FROM last_moves
+          UNION ALL
+          SELECT breaker, tool, region, upstream, instance FROM hints
           UNION ALL
           SELECT breaker, tool, region, upstream, instance FROM guarded) AS known
     JOIN lives ON lives.instance = known.instance

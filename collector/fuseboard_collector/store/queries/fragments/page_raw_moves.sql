@@ -1,0 +1,1 @@
+SELECT * FROM breaker_transitions WHERE time <= $until::TIMESTAMP
