@@ -6,7 +6,8 @@ WITH
 -- include page_breaker_evidence
 ,
 known AS (
-    SELECT members.breaker, members.tool, members.region, members.upstream,
+    SELECT members.breaker AS breaker, members.tool AS tool, members.region AS region,
+           members.upstream AS upstream,
            latest.last_time AS time, @item(last_moves.why, 1) AS reason,
            @item(last_moves.why, 2) AS failure_ratio, @item(last_moves.why, 3) AS error_class,
            COALESCE(latest.last_state, 'closed') AS last_state,
