@@ -93,7 +93,7 @@ SELECT
     'tool' AS layer,
     CASE WHEN is_guarded THEN 'closed' END AS breaker_state,
     'live' AS result_source,
-    CASE WHEN is_common THEN printf('v1:%016x', hash(tool_number * 1000 + floor(40 * u3 * u3)::INTEGER))
+    CASE WHEN is_common THEN printf('v1:%016x', hash(tool_number * 1000 + 1 + floor(40 * u3 * u3)::INTEGER))
          ELSE printf('v1:%016x', hash(i * 16 + 9)) END AS args_hash,
     CASE WHEN is_guarded THEN printf('api-%d.example.org', tool_number % 30) END AS upstream,
     NULL::DOUBLE AS cost,

@@ -18,6 +18,7 @@ SCHEMA_FILES = (
     "003_rollups",
     "004_staging",
     "005_derived_attempts",
+    "006_short_columns",
     "007_breaker_rollups",
 )
 """In the order in which they are applied; the schema version is how many have been."""

@@ -16,6 +16,8 @@ CLICKHOUSE: Final = Dialect(
         "one_of": "has({1}, {0})",
         "bucket": "fromUnixTimestamp64Micro("
         "intDiv(toUnixTimestamp64Micro({0}) - 1, {1}) * {1}, 'UTC')",
+        "slot": "intDiv(toUnixTimestamp64Micro({0}) - 1, {1})",
+        "slot_start": "fromUnixTimestamp64Micro({0} * {1}, 'UTC')",
         # quantileExact takes the next higher value.
         "quantiles": "["
         + ", ".join(

@@ -16,6 +16,9 @@ DUCKDB: Final = Dialect(
         "one_of": "{0} IN (SELECT unnest({1}))",
         # Start of the bucket (start, start + width] of a time; the width in microseconds.
         "bucket": "make_timestamp(((epoch_us({0}) - 1) // {1}) * {1})",
+        # The number of that bucket since the epoch, and its start: a number is made faster.
+        "slot": "((epoch_us({0}) - 1) // {1})",
+        "slot_start": "make_timestamp({0} * {1})",
         # The median and the 95th and 99th percentile as a list, each the smallest value that at
         # least this share of the values does not exceed.
         "quantiles": "quantile_disc({0}, [0.5, 0.95, 0.99])",
@@ -43,6 +46,10 @@ DUCKDB: Final = Dialect(
         "cut": "left({0}, {1})",
         # The different texts of a group in one, sorted.
         "joined": "string_agg(DISTINCT {0}, ', ' ORDER BY {0})",
+        # The number in a hash of arguments; 0 for none, null for a hash of another kind.
+        "args_key": "CASE WHEN {0} IS NULL THEN 0 "
+        "WHEN regexp_full_match({0}, 'v1:[0-9a-f]{16}') "
+        "THEN nullif(('0x' || substr({0}, 4))::UBIGINT, 0) END",
         # Text into a column of JSON.
         "json": "{0}::JSON",
         # Make room for the one row that a table keeps.

@@ -1,45 +1,50 @@
 -- The argument hashes with the most faults, each with all its calls in the window.
 -- Parameters: since, until, tools, classes, regions.
-WITH worst AS (
-    SELECT tool, args_hash, SUM(weight) AS faults, MAX(last_end) AS last_end
+WITH argued AS
+-- include page_argued_again
+(
+    SELECT tool, argument, class_of_fault, weight, last_end
     FROM (
         -- include page_argued
-    ) AS argued
+    ) AS calls_with_arguments
     WHERE @among($tools::VARCHAR[], tool)
       AND @among($regions::VARCHAR[], region)
-      AND class_of_fault IS NOT NULL
+),
+worst AS (
+    SELECT tool, argument, SUM(weight) AS faults, MAX(last_end) AS last_end
+    FROM argued
+    WHERE class_of_fault IS NOT NULL
       AND @among($classes::VARCHAR[], class_of_fault)
     GROUP BY 1, 2
     ORDER BY 3 DESC, 1, 2
     LIMIT 50
 ),
 by_class AS (
-    SELECT tool, args_hash, class_of_fault, SUM(weight) AS some_calls,
+    SELECT tool, argument, class_of_fault, SUM(weight) AS some_calls,
            SUM(CASE WHEN class_of_fault IS NOT NULL
                          AND @among($classes::VARCHAR[], class_of_fault)
                     THEN weight ELSE 0 END) AS some_faults
-    FROM (
-        -- include page_argued
-    ) AS argued
-    WHERE @among($tools::VARCHAR[], tool)
-      AND @among($regions::VARCHAR[], region)
-      AND args_hash IN (SELECT args_hash FROM worst)
+    FROM argued
+    WHERE argument IN (SELECT argument FROM worst)
     GROUP BY 1, 2, 3
 ),
 placed AS (
-    SELECT *, row_number() OVER (PARTITION BY tool, args_hash
+    SELECT *, row_number() OVER (PARTITION BY tool, argument
                                  ORDER BY some_faults DESC, class_of_fault) AS place
     FROM by_class
 ),
 totals AS (
-    SELECT tool, args_hash, SUM(some_calls) AS calls,
+    SELECT tool, argument, SUM(some_calls) AS calls,
            MAX(CASE WHEN place = 1 THEN class_of_fault END) AS error_class
     FROM placed
     GROUP BY 1, 2
 )
-SELECT worst.tool AS tool, worst.args_hash AS args_hash, totals.error_class AS error_class,
+SELECT worst.tool AS tool,
+       -- include page_argument
+       AS args_hash,
+       totals.error_class AS error_class,
        worst.faults AS faults, totals.calls AS calls,
        worst.faults / NULLIF(totals.calls, 0) AS fault_ratio, worst.last_end AS last_end
 FROM worst
-JOIN totals ON totals.tool = worst.tool AND totals.args_hash = worst.args_hash
-ORDER BY worst.faults DESC, worst.tool, worst.args_hash;
+JOIN totals ON totals.tool = worst.tool AND totals.argument = worst.argument
+ORDER BY worst.faults DESC, worst.tool, args_hash;

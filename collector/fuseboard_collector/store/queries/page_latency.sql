@@ -13,8 +13,11 @@ WITH of_calls AS (
       AND @among($classes::VARCHAR[], error_class)
     GROUP BY tool
 ),
-lengths AS (
-    SELECT tool, length, weight
+lengths AS
+-- include page_read_again
+(
+    SELECT tool,
+           -- include page_length_columns
     FROM (
         -- include page_classed_lengths
     ) AS all_lengths
@@ -22,8 +25,11 @@ lengths AS (
       AND @among($regions::VARCHAR[], region)
       AND @among($classes::VARCHAR[], error_class)
 ),
-attempt_lengths AS (
-    SELECT tool, length, weight
+attempt_lengths AS
+-- include page_read_again
+(
+    SELECT tool,
+           -- include page_length_columns
     FROM (
         -- include page_classed_attempt_lengths
     ) AS all_lengths

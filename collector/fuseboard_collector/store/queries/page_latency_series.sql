@@ -16,8 +16,11 @@ WITH counts AS (
       AND @among($classes::VARCHAR[], error_class)
     GROUP BY 1
 ),
-lengths AS (
-    SELECT @bucket(moment, $bucket_us::BIGINT) AS bucket, length, weight
+lengths AS
+-- include page_read_again
+(
+    SELECT @slot(moment, $bucket_us::BIGINT) AS slot,
+           -- include page_length_columns
     FROM (
         -- include page_classed_lengths
     ) AS all_lengths
@@ -26,11 +29,11 @@ lengths AS (
       AND @among($classes::VARCHAR[], error_class)
 ),
 quantiles AS (
-    -- include page_quantiles of lengths by bucket
+    -- include page_quantiles of lengths by slot
 )
 SELECT counts.*,
        -- include page_bounded_quantiles
 FROM counts
-JOIN quantiles ON quantiles.bucket = counts.bucket
+JOIN quantiles ON @slot_start(quantiles.slot, $bucket_us::BIGINT) = counts.bucket
 ORDER BY bucket
 LIMIT 5000;

@@ -19,8 +19,11 @@ counts AS (
     FROM calls
     GROUP BY 1
 ),
-lengths AS (
-    SELECT @bucket(moment, $bucket_us::BIGINT) AS bucket, length, weight
+lengths AS
+-- include page_read_again
+(
+    SELECT @slot(moment, $bucket_us::BIGINT) AS slot,
+           -- include page_length_columns
     FROM (
         -- include page_lengths
     ) AS all_lengths
@@ -28,11 +31,11 @@ lengths AS (
       AND @among($regions::VARCHAR[], region)
 ),
 quantiles AS (
-    -- include page_quantiles of lengths by bucket
+    -- include page_quantiles of lengths by slot
 )
 SELECT counts.*,
        -- include page_bounded_quantiles
 FROM counts
-JOIN quantiles ON quantiles.bucket = counts.bucket
+JOIN quantiles ON @slot_start(quantiles.slot, $bucket_us::BIGINT) = counts.bucket
 ORDER BY bucket
 LIMIT 5000;

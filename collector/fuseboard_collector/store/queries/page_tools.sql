@@ -17,8 +17,11 @@ counts AS (
     FROM calls
     GROUP BY 1, 2
 ),
-lengths AS (
-    SELECT tool, region, length, weight
+lengths AS
+-- include page_read_again
+(
+    SELECT tool, region,
+           -- include page_length_columns
     FROM (
         -- include page_lengths
     ) AS all_lengths

@@ -19,8 +19,11 @@ counts AS (
         -- include page_call_counts
     FROM calls
 ),
-lengths AS (
-    SELECT 0 AS bucket, length, weight
+lengths AS
+-- include page_read_again
+(
+    SELECT 0 AS bucket,
+           -- include page_length_columns
     FROM (
         -- include page_lengths
     ) AS all_lengths

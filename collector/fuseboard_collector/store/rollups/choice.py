@@ -25,12 +25,22 @@ Variants: TypeAlias = tuple[str, ...]
 EXACT_WINDOW: Final = timedelta(hours=24)
 """The longest window whose quantiles are exact."""
 
+SORTED_WINDOW: Final = timedelta(hours=1)
+"""The longest window whose durations are all sorted; in longer ones only those near a quantile."""
+
 _MICROSECOND: Final = timedelta(microseconds=1)
 _QUARTER_US: Final = timedelta(minutes=15) // _MICROSECOND
 _HOUR_US: Final = timedelta(hours=1) // _MICROSECOND
 _SIX_HOURS_US: Final = timedelta(hours=6) // _MICROSECOND
 _DAY_US: Final = timedelta(days=1) // _MICROSECOND
 _FOLDER: Final = "rollups/sql"
+
+_PARTS: Final = {
+    "dirty": ("dirty_since", "dirty_until"),
+    "sixes": ("six_since", "six_until"),
+    "days": ("day_since", "day_until"),
+}
+"""Variants that look at rows which a plan may have → their bounds in it."""
 
 
 def choose(
@@ -52,16 +62,19 @@ def choose(
         return _ready(query, variants, bound)
     if "slowest" in variants and (least := _slow_bound(cursor, window, bound)) is not None:
         return _ready(query, ("outstanding", *variants), {**bound, "slow_bound": least})
-    is_exact = "sketched" not in variants and _depends(query.name, "weighted", variants)
+    if "sketched" not in variants and _depends(query.name, "keyed"):
+        variants = ("keyed", *variants)
+    is_exact = "sketched" not in variants and _measures(query.name)
     is_kept = lengths is not None and _depends(query.name, "kept")
     if lengths is not None or is_exact:
         cursor.execute("BEGIN")
-    if is_exact and _holds(cursor, "has_sampled", {"since": window[0], "until": window[1]}):
-        variants = (*variants, "weighted")
+    if is_exact:
+        variants, lengths = _exact(cursor, window, query.name, bound, variants, lengths)
     if is_kept and not (_is_filtered(bound) and _holds(cursor, "has_shared_breakers")):
         variants = ("kept", *variants)
     if lengths is not None:
-        bound = {**bound, **plan(*window, _stock(cursor), lengths)}
+        planned = plan(*window, _stock(cursor), lengths)
+        bound, variants = {**bound, **planned}, (*variants, *_parts(planned))
     return _ready(query, variants, bound)
 
 
@@ -83,8 +96,8 @@ def _variants(name: str, bound: Mapping[str, object]) -> tuple[Variants, Lengths
     if not rolled or not (is_sketched or _depends(name, "rolled")):
         return (), None
     lengths = Lengths(
-        hours="hours" in needed,
-        sixes="sixes" in needed and step % _SIX_HOURS_US == 0,
+        hours="hour_since" in needed,
+        sixes="six_since" in needed and step % _SIX_HOURS_US == 0,
         days="day_since" in needed and step % _DAY_US == 0,
     )
     if not is_sketched:
@@ -93,11 +106,45 @@ def _variants(name: str, bound: Mapping[str, object]) -> tuple[Variants, Lengths
     return (*(("classed",) if is_classed else ()), *rolled, "sketched"), lengths
 
 
+def _exact(
+    cursor: Connection,
+    window: tuple[datetime, datetime],
+    name: str,
+    bound: Mapping[str, object],
+    variants: Variants,
+    lengths: Lengths | None,
+) -> tuple[Variants, Lengths | None]:
+    """Return how exact quantiles are found, and which rollups may help.
+
+    In short windows all durations are sorted; in longer ones only those near a quantile: counts
+    tell which these are. Rows that stand for several calls are added up one by one.
+    """
+    times = {"since": window[0], "until": window[1]}
+    statement = load("exact_rows", _FOLDER).statements[0].sql
+    ((are_sampled, lack_steps),) = cursor.execute(statement, times).fetchall()
+    if are_sampled:
+        return ("weighted", *variants), lengths
+    # Few calls have a class, and durations are not listed by it.
+    is_classed = bound.get("classes") is not None and _depends(name, "classed", ("sketched",))
+    if window[1] - window[0] <= SORTED_WINDOW or is_classed:
+        return variants, lengths
+    if "rolled" in variants and "quartered" not in variants:
+        return ("listed", "guided", *variants), Lengths(hours=True, sixes=False, days=False)
+    return (variants if lack_steps else ("guided", *variants)), lengths
+
+
 def _rolled(step: int) -> Variants:
     """Return the variants whose counts make up buckets of so many microseconds."""
     if step % _HOUR_US == 0:
         return ("rolled",)
     return () if step % _QUARTER_US else ("quartered", "rolled")
+
+
+def _parts(planned: Mapping[str, object]) -> Variants:
+    """Return the variants that a plan needs: even an empty part costs the engine time."""
+    return tuple(
+        part for part, (since, until) in _PARTS.items() if planned[since] != planned[until]
+    )
 
 
 def _slow_bound(
@@ -165,7 +212,15 @@ def _depends(name: str, variant: str, beside: Variants = ()) -> bool:
 
 
 @cache
+def _measures(name: str) -> bool:
+    """Return whether a query looks at single durations."""
+    return _depends(name, "weighted") or _depends(name, "guided")
+
+
+@cache
 def _parameters(name: str) -> frozenset[str]:
     """Return the parameters that a query takes with all its rollups."""
-    statements: tuple[Statement, ...] = load(name, variants=("rolled", "sketched")).statements
+    statements: tuple[Statement, ...] = load(
+        name, variants=("rolled", "sketched", *_PARTS)
+    ).statements
     return statements[0].parameters

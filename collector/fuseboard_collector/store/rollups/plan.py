@@ -8,7 +8,6 @@ from datetime import datetime, timedelta
 from typing import Final
 
 HOUR: Final = timedelta(hours=1)
-QUARTER: Final = timedelta(minutes=15)
 SIX_HOURS: Final = timedelta(hours=6)
 DAY: Final = timedelta(days=1)
 _EPOCH: Final = datetime(1970, 1, 1)
@@ -52,8 +51,8 @@ def plan(since: datetime, until: datetime, stock: Stock, lengths: Lengths) -> di
     """Return the parameters that tell a query where to take each part of its window from.
 
     Every instant of (since, until] is in exactly one part: days from ``day_since`` up to
-    ``day_until`` but for ``day_gaps``, ``sixes``, ``hours`` (the same as ``quarters``),
-    ``dirty_hours``, or raw up to ``head_until`` and after ``tail_since``.
+    ``day_until`` but for ``day_gaps``, six hours and hours named likewise, ``dirty_hours``, or raw
+    up to ``head_until`` and after ``tail_since``.
 
     Args:
         since: Start of the window, naive UTC.
@@ -70,8 +69,6 @@ def plan(since: datetime, until: datetime, stock: Stock, lengths: Lengths) -> di
     rest = [hour for hour in _range(first, last, HOUR) if hour not in done]
     hours = [hour for hour in rest if lengths.hours and hour not in stock.dirty_hours]
     first, last, dirty = _without_dirty_ends(first, last, sorted(set(rest) - set(hours)))
-    day_since, day_until = (days[0], days[-1] + DAY) if days else (until, until)
-    present = set(days)
     last_hour = _down(until, HOUR)
     last_day = _down(until, DAY)
     cut = _down(since, DAY)
@@ -80,16 +77,9 @@ def plan(since: datetime, until: datetime, stock: Stock, lengths: Lengths) -> di
     stale = [day for day in dirty_days if not (is_cut and day == cut)]
     stale_hours = sorted(hour for hour in stock.dirty_hours if hour < last_hour)
     return {
-        "day_since": day_since,
-        "day_until": day_until,
-        "day_gaps": [day for day in _range(day_since, day_until, DAY) if day not in present],
-        "sixes": sixes,
-        "six_since": sixes[0] if sixes else until,
-        "six_until": sixes[-1] + SIX_HOURS if sixes else until,
-        "hours": hours,
-        "quarters": [hour + n * QUARTER for hour in hours for n in range(4)],
-        "fine_since": hours[0] if hours else until,
-        "fine_until": hours[-1] + HOUR if hours else until,
+        **_gapped("day", days, DAY, until),
+        **_gapped("six", sixes, SIX_HOURS, until),
+        **_gapped("hour", hours, HOUR, until),
         "head_until": first,
         "tail_since": last,
         "dirty_hours": dirty,
@@ -107,6 +97,17 @@ def plan(since: datetime, until: datetime, stock: Stock, lengths: Lengths) -> di
         "stale_hours": stale_hours,
         "stale_since": min(stale_hours, default=until),
     }
+
+
+def _gapped(
+    name: str, spans: list[datetime], length: timedelta, until: datetime
+) -> dict[str, object]:
+    """Return where spans begin and end, and which in between are not among them."""
+    if not spans:
+        return {f"{name}_since": until, f"{name}_until": until, f"{name}_gaps": []}
+    first, end, present = spans[0], spans[-1] + length, set(spans)
+    gaps = [span for span in _range(first, end, length) if span not in present]
+    return {f"{name}_since": first, f"{name}_until": end, f"{name}_gaps": gaps}
 
 
 def _whole(

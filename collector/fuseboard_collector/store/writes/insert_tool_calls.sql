@@ -1,5 +1,7 @@
 INSERT INTO tool_calls BY NAME
-SELECT * REPLACE (attributes::JSON::VARIANT AS attributes) FROM incoming;
+SELECT * REPLACE (attributes::JSON::VARIANT AS attributes),
+       @step(duration_seconds, 8) AS step, @args_key(args_hash) AS args_key
+FROM incoming;
 
 INSERT INTO dirty_spans
 WITH moments AS (

@@ -1,2 +1,2 @@
-WHERE span >= $fine_since::TIMESTAMP AND span < $fine_until::TIMESTAMP
-  AND span IN (SELECT unnest($hours::TIMESTAMP[]))
+WHERE span >= $hour_since::TIMESTAMP AND span < $hour_until::TIMESTAMP
+  AND NOT list_contains($hour_gaps::TIMESTAMP[], span)

@@ -1,2 +1,2 @@
 WHERE span >= $six_since::TIMESTAMP AND span < $six_until::TIMESTAMP
-  AND span IN (SELECT unnest($sixes::TIMESTAMP[]))
+  AND NOT list_contains($six_gaps::TIMESTAMP[], span)

@@ -1,5 +1,6 @@
 SELECT time_bucket(INTERVAL 1 HOUR, "end" - INTERVAL 1 MICROSECOND) AS span, tool, region,
-       @step(duration_seconds, 8)::SMALLINT AS step, SUM(weight) AS weight
+       COALESCE(step, @step(duration_seconds, 8))::SMALLINT AS step, SUM(weight) AS weight,
+       list(duration_seconds) AS lengths
 FROM tool_calls
 -- include of_the_span
 GROUP BY ALL

@@ -4,13 +4,13 @@ SELECT CASE WHEN COUNT(*) >= $row_limit::BIGINT THEN MIN(duration_max) END
 FROM (SELECT duration_max
       FROM (SELECT tool, region, duration_max
             FROM calls_h
-            WHERE span >= $fine_since::TIMESTAMP AND span < $fine_until::TIMESTAMP
-              AND span IN (SELECT unnest($hours::TIMESTAMP[]))
+            WHERE span >= $hour_since::TIMESTAMP AND span < $hour_until::TIMESTAMP
+              AND NOT list_contains($hour_gaps::TIMESTAMP[], span)
             UNION ALL
             SELECT tool, region, duration_max
             FROM calls_6h
             WHERE span >= $six_since::TIMESTAMP AND span < $six_until::TIMESTAMP
-              AND span IN (SELECT unnest($sixes::TIMESTAMP[]))) AS rolled
+              AND NOT list_contains($six_gaps::TIMESTAMP[], span)) AS rolled
       WHERE @among($tools::VARCHAR[], tool)
         AND @among($regions::VARCHAR[], COALESCE(region, 'unknown'))
       ORDER BY duration_max DESC

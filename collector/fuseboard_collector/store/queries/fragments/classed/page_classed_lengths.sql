@@ -8,10 +8,6 @@ SELECT span + INTERVAL 1 MICROSECOND AS moment, tool, COALESCE(region, 'unknown'
        error_class, step AS length, weight
 FROM (SELECT * FROM fault_durations_h
       -- include page_of_hours
-      UNION ALL
-      SELECT * FROM fault_durations_6h
-      -- include page_of_sixes
-      UNION ALL
-      SELECT * FROM fault_durations_d
-      -- include page_of_days
+      -- include page_with_sixes of fault_durations_6h by *
+      -- include page_with_days of fault_durations_d by *
      ) AS rolled

@@ -5,10 +5,6 @@ SELECT span + INTERVAL 1 MICROSECOND AS moment, last_end, framework, instrumenta
        duration_max
 FROM (SELECT * FROM calls_h
       -- include page_of_hours
-      UNION ALL
-      SELECT * FROM calls_6h
-      -- include page_of_sixes
-      UNION ALL
-      SELECT * FROM calls_d
-      -- include page_of_days
+      -- include page_with_sixes of calls_6h by *
+      -- include page_with_days of calls_d by *
      ) AS rolled

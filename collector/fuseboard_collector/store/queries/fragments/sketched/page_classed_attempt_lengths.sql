@@ -6,12 +6,8 @@ FROM (
 UNION ALL
 SELECT span + INTERVAL 1 MICROSECOND AS moment, tool, COALESCE(region, 'unknown') AS region,
        NULL AS error_class, step AS length, weight
-FROM (SELECT * FROM attempt_durations_h
+FROM (SELECT span, tool, region, step, weight FROM attempt_durations_h
       -- include page_of_hours
-      UNION ALL
-      SELECT * FROM attempt_durations_6h
-      -- include page_of_sixes
-      UNION ALL
-      SELECT * FROM attempt_durations_d
-      -- include page_of_days
+      -- include page_with_sixes of attempt_durations_6h by span, tool, region, step, weight
+      -- include page_with_days of attempt_durations_d by span, tool, region, step, weight
      ) AS rolled

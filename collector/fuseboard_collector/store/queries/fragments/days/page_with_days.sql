@@ -1,0 +1,3 @@
+UNION ALL
+SELECT @keys FROM @these
+-- include page_of_days

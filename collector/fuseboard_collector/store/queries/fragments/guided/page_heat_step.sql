@@ -1,0 +1,1 @@
+greatest(0, step >> 2)::INTEGER

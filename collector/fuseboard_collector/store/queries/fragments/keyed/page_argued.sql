@@ -1,0 +1,18 @@
+-- Hashes by their numbers; those that are none by a number of their own.
+SELECT tool, COALESCE(region, 'unknown') AS region, args_key AS argument,
+       CASE WHEN outcome IN ('error', 'rejected') THEN COALESCE(error_class, 'unclassified')
+            ELSE error_class END AS class_of_fault,
+       weight, "end" AS last_end
+FROM (
+    -- include page_all_calls
+) AS raw_calls
+WHERE args_key > 0
+UNION ALL
+SELECT tool, COALESCE(region, 'unknown') AS region, hash(args_hash) AS argument,
+       CASE WHEN outcome IN ('error', 'rejected') THEN COALESCE(error_class, 'unclassified')
+            ELSE error_class END AS class_of_fault,
+       weight, "end" AS last_end
+FROM (
+    -- include page_all_calls
+) AS raw_calls
+WHERE args_key IS NULL AND args_hash IS NOT NULL

@@ -1,0 +1,1 @@
+SUM(weight)::BIGINT

@@ -1,0 +1,1 @@
+unnest(COALESCE(lengths, [length])) AS length

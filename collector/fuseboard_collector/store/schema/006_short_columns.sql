@@ -1,0 +1,16 @@
+-- What exact answers on long windows are searched by: a byte or eight a row in place of numbers and
+-- texts that have to be sorted or decoded. Rows stored before have none; queries see to that.
+
+-- The duration on the scale of the histograms.
+ALTER TABLE tool_calls ADD COLUMN step     SMALLINT;
+-- The number in args_hash; 0 without arguments, NULL where the hash is of another kind.
+ALTER TABLE tool_calls ADD COLUMN args_key UBIGINT;
+
+-- The durations that a step counts, one by one, so that only those next to a quantile are sorted.
+ALTER TABLE durations_h         ADD COLUMN lengths DOUBLE[];
+ALTER TABLE attempt_durations_h ADD COLUMN lengths DOUBLE[];
+INSERT INTO dirty_spans
+SELECT DISTINCT span, 1, FALSE
+FROM (SELECT span FROM durations_h UNION ALL SELECT span FROM attempt_durations_h) AS rolled
+WHERE NOT EXISTS (SELECT 1 FROM dirty_spans AS marked
+                  WHERE marked.span = rolled.span AND marked.hours = 1 AND NOT marked.is_claimed);
