@@ -1,4 +1,5 @@
--- Hashes by their numbers; those that are none by a number of their own.
+-- Hashes by their numbers; those that are none by a number of their own. Rows whose number is not
+-- stored are few, and blocks without such are passed over unread.
 SELECT tool, COALESCE(region, 'unknown') AS region, args_key AS argument,
        CASE WHEN outcome IN ('error', 'rejected') THEN COALESCE(error_class, 'unclassified')
             ELSE error_class END AS class_of_fault,
@@ -8,7 +9,7 @@ FROM (
 ) AS raw_calls
 WHERE args_key > 0
 UNION ALL
-SELECT tool, COALESCE(region, 'unknown') AS region, hash(args_hash) AS argument,
+SELECT tool, COALESCE(region, 'unknown') AS region, COALESCE(@args_key(args_hash), hash(args_hash)) AS argument,
        CASE WHEN outcome IN ('error', 'rejected') THEN COALESCE(error_class, 'unclassified')
             ELSE error_class END AS class_of_fault,
        weight, "end" AS last_end
