@@ -18,17 +18,19 @@ BOTH = Lengths(hours=True, sixes=True, days=False)
 ALL = Lengths(hours=True, sixes=True, days=True)
 
 
-def days_of(planned: dict[str, Any]) -> list[datetime]:
-    number = (planned["day_until"] - planned["day_since"]) // ONE_DAY
-    every = [planned["day_since"] + n * ONE_DAY for n in range(number)]
-    return [day for day in every if day not in planned["day_gaps"]]
+def spans(planned: dict[str, Any], name: str, length: timedelta) -> list[datetime]:
+    """Return the rollups of one length that a plan takes."""
+    first = planned[f"{name}_since"]
+    number = (planned[f"{name}_until"] - first) // length
+    every = [first + n * length for n in range(number)]
+    return [span for span in every if span not in planned[f"{name}_gaps"]]
 
 
 def pieces(planned: dict[str, Any], since: datetime, until: datetime) -> list[Any]:
     """Return where each stretch of the window comes from: (from, to, source)."""
-    found = [(day, day + ONE_DAY, "day") for day in days_of(planned)]
-    found += [(six, six + SIX_HOURS, "six") for six in planned["sixes"]]
-    found += [(hour, hour + HOUR, "hour") for hour in planned["hours"]]
+    found = [(day, day + ONE_DAY, "day") for day in spans(planned, "day", ONE_DAY)]
+    found += [(six, six + SIX_HOURS, "six") for six in spans(planned, "six", SIX_HOURS)]
+    found += [(hour, hour + HOUR, "hour") for hour in spans(planned, "hour", HOUR)]
     found += [(hour, hour + HOUR, "raw") for hour in planned["dirty_hours"]]
     found += [(since, planned["head_until"], "raw"), (planned["tail_since"], until, "raw")]
     return sorted((first, end, source) for first, end, source in found if first < end)
@@ -109,13 +111,14 @@ def test_dirty_hours_at_the_ends_make_no_range_of_their_own() -> None:
 @pytest.mark.parametrize("first", [None, DAY + timedelta(days=50)])
 def test_without_rollups_all_is_raw(first: datetime | None) -> None:
     planned = plan(DAY, DAY + 48 * HOUR, Stock(first, first, set(), set(), set()), ALL)
-    assert not days_of(planned)
-    assert not planned["sixes"]
-    assert not planned["hours"]
+    assert not spans(planned, "day", ONE_DAY)
+    assert not spans(planned, "six", SIX_HOURS)
+    assert not spans(planned, "hour", HOUR)
     assert not planned["dirty_hours"]
     assert planned["head_until"] == planned["tail_since"] == DAY + 48 * HOUR
 
 
 def test_a_window_of_ages_lists_no_more_hours_than_there_are_rollups() -> None:
     ages = plan(datetime(1, 1, 1), datetime(9000, 1, 1), stock([], DAY, DAY + 9 * HOUR), BOTH)
-    assert len(ages["hours"]) + 6 * len(ages["sixes"]) == 10
+    hours, sixes = spans(ages, "hour", HOUR), spans(ages, "six", SIX_HOURS)
+    assert len(hours) + 6 * len(sixes) == 10

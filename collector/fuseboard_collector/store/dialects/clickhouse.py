@@ -40,6 +40,8 @@ CLICKHOUSE: Final = Dialect(
         "time_of": "parseDateTime64BestEffortOrNull({0}, 6, 'UTC')",
         "cut": "leftUTF8({0}, {1})",
         "joined": "nullIf(arrayStringConcat(arraySort(groupUniqArray({0})), ', '), '')",
+        "args_key": "multiIf({0} IS NULL, 0, match({0}, '^v1:[0-9a-f]{16}$'), "
+        "nullIf(reinterpretAsUInt64(reverse(unhex(substring({0}, 4)))), 0), NULL)",
         "json": "{0}",
         # The engine of such tables keeps the newest row alone.
         "forget": "",

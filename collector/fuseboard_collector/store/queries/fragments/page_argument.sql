@@ -1,1 +1,1 @@
-worst.argument
+MAX(argument_text)

@@ -1,6 +1,1 @@
-COALESCE((SELECT MIN(args_hash)
-          FROM (
-              -- include page_all_calls
-          ) AS raw_calls
-          WHERE args_key IS NULL AND hash(args_hash) = worst.argument),
-         'v1:' || printf('%016x', worst.argument))
+COALESCE(MAX(argument_text), 'v1:' || printf('%016x', argument))

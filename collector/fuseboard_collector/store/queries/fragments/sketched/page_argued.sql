@@ -1,4 +1,5 @@
 SELECT tool, COALESCE(region, 'unknown') AS region, args_hash AS argument,
+       args_hash AS argument_text,
        CASE WHEN outcome IN ('error', 'rejected') THEN COALESCE(error_class, 'unclassified')
             ELSE error_class END AS class_of_fault,
        weight, "end" AS last_end
@@ -8,6 +9,7 @@ FROM (
 WHERE args_hash IS NOT NULL
 UNION ALL
 SELECT tool, COALESCE(region, 'unknown') AS region, args_hash AS argument,
+       args_hash AS argument_text,
        error_class AS class_of_fault, weight, last_end
 FROM (SELECT * FROM arguments_6h
       -- include page_of_sixes
