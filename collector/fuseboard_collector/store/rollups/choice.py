@@ -119,10 +119,7 @@ def _exact(
     In short windows all durations are sorted; in longer ones only those near a quantile: counts
     tell which these are. Rows that stand for several calls are added up one by one.
     """
-    times = {"since": window[0], "until": window[1]}
-    statement = load("exact_rows", _FOLDER).statements[0].sql
-    ((are_sampled, lack_steps),) = cursor.execute(statement, times).fetchall()
-    if are_sampled:
+    if _holds(cursor, "has_sampled", window):
         return ("weighted", *variants), lengths
     # Few calls have a class, and durations are not listed by it.
     is_classed = bound.get("classes") is not None and _depends(name, "classed", ("sketched",))
@@ -130,7 +127,15 @@ def _exact(
         return variants, lengths
     if "rolled" in variants and "quartered" not in variants:
         return ("listed", "guided", *variants), Lengths(hours=True, sixes=False, days=False)
-    return (variants if lack_steps else ("guided", *variants)), lengths
+    lacks_steps = _holds(cursor, "lacks_steps", window)
+    return (variants if lacks_steps else ("guided", *variants)), lengths
+
+
+def _holds(cursor: Connection, name: str, window: tuple[datetime, datetime]) -> bool:
+    """Return what ``sql/<name>.sql`` says of a window."""
+    times = {"since": window[0], "until": window[1]}
+    sql = load(name, _FOLDER).statements[0].sql
+    return cursor.execute(sql, times).fetchall() == [(True,)]
 
 
 def _rolled(step: int) -> Variants:
