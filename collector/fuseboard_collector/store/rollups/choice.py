@@ -119,7 +119,8 @@ def _exact(
     In short windows all durations are sorted; in longer ones only those near a quantile: counts
     tell which these are. Rows that stand for several calls are added up one by one.
     """
-    if _holds(cursor, "has_sampled", window):
+    times = {"since": window[0], "until": window[1]}
+    if _holds(cursor, "has_sampled", times):
         return ("weighted", *variants), lengths
     # Few calls have a class, and durations are not listed by it.
     is_classed = bound.get("classes") is not None and _depends(name, "classed", ("sketched",))
@@ -127,15 +128,8 @@ def _exact(
         return variants, lengths
     if "rolled" in variants and "quartered" not in variants:
         return ("listed", "guided", *variants), Lengths(hours=True, sixes=False, days=False)
-    lacks_steps = _holds(cursor, "lacks_steps", window)
+    lacks_steps = _holds(cursor, "lacks_steps", times)
     return (variants if lacks_steps else ("guided", *variants)), lengths
-
-
-def _holds(cursor: Connection, name: str, window: tuple[datetime, datetime]) -> bool:
-    """Return what ``sql/<name>.sql`` says of a window."""
-    times = {"since": window[0], "until": window[1]}
-    sql = load(name, _FOLDER).statements[0].sql
-    return cursor.execute(sql, times).fetchall() == [(True,)]
 
 
 def _rolled(step: int) -> Variants:
