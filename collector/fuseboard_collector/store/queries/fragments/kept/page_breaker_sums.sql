@@ -43,7 +43,9 @@ steps AS (
                 UNION ALL
                 SELECT number, place, step.moment, step.closed, step.held, closed_base, held_base
                 FROM (SELECT number, place, closed_base, held_base, unnest(steps) AS step
-                      FROM breaker_steps_d AS kept
+                      FROM (SELECT * FROM breaker_steps_d
+                            -- include page_of_kept_days
+                              AND span >= $since::TIMESTAMP) AS kept
                       JOIN days ON days.span = kept.span AND days.breaker = kept.breaker
                       WHERE is_rolled AND NOT is_plain) AS kept_anew) AS parts
           GROUP BY number, moment) AS summed
@@ -52,7 +54,9 @@ steps AS (
     SELECT place, step.moment, step.closed, step.held, closed_before + step.closed_so_far,
            held_before + step.held_so_far
     FROM (SELECT place, closed_before, held_before, unnest(steps) AS step
-          FROM breaker_steps_d AS kept
+          FROM (SELECT * FROM breaker_steps_d
+                -- include page_of_kept_days
+                  AND span >= $since::TIMESTAMP) AS kept
           JOIN days ON days.span = kept.span AND days.breaker = kept.breaker
           WHERE is_plain) AS kept_plain
 )
