@@ -20,6 +20,7 @@ SCHEMA_FILES = (
     "005_derived_attempts",
     "006_short_columns",
     "007_breaker_rollups",
+    "008_argument_keys",
 )
 """In the order in which they are applied; the schema version is how many have been."""
 

@@ -62,7 +62,7 @@ def choose(
         return _ready(query, variants, bound)
     if "slowest" in variants and (least := _slow_bound(cursor, window, bound)) is not None:
         return _ready(query, ("outstanding", *variants), {**bound, "slow_bound": least})
-    if "sketched" not in variants and _depends(query.name, "keyed"):
+    if _depends(query.name, "keyed"):
         variants = ("keyed", *variants)
     is_exact = "sketched" not in variants and _measures(query.name)
     is_kept = lengths is not None and _depends(query.name, "kept")
@@ -83,7 +83,7 @@ def _variants(name: str, bound: Mapping[str, object]) -> tuple[Variants, Lengths
     if bound.get("kind") == "slow":
         return ("slowest",), None
     window = _window(bound)
-    if window is None or not _depends(name, "rolled", ("sketched",)):
+    if window is None or not _depends(name, "rolled", ("keyed", "sketched")):
         return (), None
     needed = _parameters(name)
     if "head_until" not in needed and "last_hour" in needed:
@@ -220,6 +220,6 @@ def _measures(name: str) -> bool:
 def _parameters(name: str) -> frozenset[str]:
     """Return the parameters that a query takes with all its rollups."""
     statements: tuple[Statement, ...] = load(
-        name, variants=("rolled", "sketched", *_PARTS)
+        name, variants=("rolled", "keyed", "sketched", *_PARTS)
     ).statements
     return statements[0].parameters

@@ -18,7 +18,7 @@ listed AS (
     FROM used
     GROUP BY day, tool
 )
-SELECT kept.day AS span, kept.tool, kept.region, kept.args_hash, kept.error_class,
+SELECT kept.day AS span, kept.tool, kept.region, kept.args_hash, kept.args_key, kept.error_class,
        SUM(kept.weight) AS weight, MAX(kept.last_end) AS last_end
 FROM kept
 JOIN listed ON listed.day = kept.day AND listed.tool = kept.tool

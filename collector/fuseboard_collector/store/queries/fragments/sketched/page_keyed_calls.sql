@@ -1,15 +1,12 @@
-SELECT tool, COALESCE(region, 'unknown') AS region, args_hash AS argument,
-       args_hash AS argument_text,
+SELECT tool, COALESCE(region, 'unknown') AS region, args_key, args_hash,
        CASE WHEN outcome IN ('error', 'rejected') THEN COALESCE(error_class, 'unclassified')
             ELSE error_class END AS class_of_fault,
        weight, "end" AS last_end
 FROM (
     -- include page_raw_calls
 ) AS raw_calls
-WHERE args_hash IS NOT NULL
 UNION ALL
-SELECT tool, COALESCE(region, 'unknown') AS region, args_hash AS argument,
-       args_hash AS argument_text,
+SELECT tool, COALESCE(region, 'unknown') AS region, args_key, args_hash,
        error_class AS class_of_fault, weight, last_end
 FROM (SELECT * FROM arguments_6h
       -- include page_of_sixes
