@@ -23,7 +23,9 @@ def spans(planned: dict[str, Any], name: str, length: timedelta) -> list[datetim
     first = planned[f"{name}_since"]
     number = (planned[f"{name}_until"] - first) // length
     every = [first + n * length for n in range(number)]
-    return [span for span in every if span not in planned[f"{name}_gaps"]]
+    hole_since, hole_until = planned[f"{name}_hole_since"], planned[f"{name}_hole_until"]
+    outside = [span for span in every if span < hole_since or span >= hole_until]
+    return [span for span in outside if span not in planned[f"{name}_gaps"]]
 
 
 def pieces(planned: dict[str, Any], since: datetime, until: datetime) -> list[Any]:
@@ -122,3 +124,12 @@ def test_a_window_of_ages_lists_no_more_hours_than_there_are_rollups() -> None:
     ages = plan(datetime(1, 1, 1), datetime(9000, 1, 1), stock([], DAY, DAY + 9 * HOUR), BOTH)
     hours, sixes = spans(ages, "hour", HOUR), spans(ages, "six", SIX_HOURS)
     assert len(hours) + 6 * len(sixes) == 10
+
+
+def test_what_coarser_rollups_fill_is_named_by_its_bounds_not_span_by_span() -> None:
+    """Every row would be compared with every one of hundreds of hours."""
+    since, until = DAY + 10 * HOUR, DAY + 30 * ONE_DAY + 10 * HOUR
+    planned = plan(since, until, stock([DAY + 12 * HOUR], DAY, DAY + 60 * ONE_DAY), ALL)
+    assert len(spans(planned, "hour", HOUR)) == 2 + 5 + 4
+    assert planned["hour_gaps"] == [DAY + 12 * HOUR]
+    assert planned["day_gaps"] == planned["six_gaps"] == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import pairwise
 from typing import Final
 
 HOUR: Final = timedelta(hours=1)
@@ -51,8 +52,9 @@ def plan(since: datetime, until: datetime, stock: Stock, lengths: Lengths) -> di
     """Return the parameters that tell a query where to take each part of its window from.
 
     Every instant of (since, until] is in exactly one part: days from ``day_since`` up to
-    ``day_until`` but for ``day_gaps``, six hours and hours named likewise, ``dirty_hours``, or raw
-    up to ``head_until`` and after ``tail_since``.
+    ``day_until`` but for those from ``day_hole_since`` up to ``day_hole_until`` and ``day_gaps``,
+    six hours and hours named likewise, ``dirty_hours``, or raw up to ``head_until`` and after
+    ``tail_since``.
 
     Args:
         since: Start of the window, naive UTC.
@@ -102,12 +104,23 @@ def plan(since: datetime, until: datetime, stock: Stock, lengths: Lengths) -> di
 def _gapped(
     name: str, spans: list[datetime], length: timedelta, until: datetime
 ) -> dict[str, object]:
-    """Return where spans begin and end, and which in between are not among them."""
-    if not spans:
-        return {f"{name}_since": until, f"{name}_until": until, f"{name}_gaps": []}
-    first, end, present = spans[0], spans[-1] + length, set(spans)
-    gaps = [span for span in _range(first, end, length) if span not in present]
-    return {f"{name}_since": first, f"{name}_until": end, f"{name}_gaps": gaps}
+    """Return where spans begin and end, and which in between are not among them.
+
+    Mostly these are one stretch, which coarser rollups fill: it is named by its bounds, since the
+    engine compares every row with every item of a list.
+    """
+    first, end = (spans[0], spans[-1] + length) if spans else (until, until)
+    ends = ((span + length, after) for span, after in pairwise(spans))
+    hole_since, hole_until = max(ends, key=lambda hole: hole[1] - hole[0], default=(end, end))
+    present = set(spans)
+    rest = (*_range(first, hole_since, length), *_range(hole_until, end, length))
+    return {
+        f"{name}_since": first,
+        f"{name}_until": end,
+        f"{name}_hole_since": hole_since,
+        f"{name}_hole_until": hole_until,
+        f"{name}_gaps": [span for span in rest if span not in present],
+    }
 
 
 def _whole(

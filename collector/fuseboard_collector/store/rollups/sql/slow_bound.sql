@@ -4,13 +4,12 @@ SELECT CASE WHEN COUNT(*) >= $row_limit::BIGINT THEN MIN(duration_max) END
 FROM (SELECT duration_max
       FROM (SELECT tool, region, duration_max
             FROM calls_h
-            WHERE span >= $hour_since::TIMESTAMP AND span < $hour_until::TIMESTAMP
-              AND NOT list_contains($hour_gaps::TIMESTAMP[], span)
+            -- include page_of_hours
             UNION ALL
             SELECT tool, region, duration_max
             FROM calls_6h
-            WHERE span >= $six_since::TIMESTAMP AND span < $six_until::TIMESTAMP
-              AND NOT list_contains($six_gaps::TIMESTAMP[], span)) AS rolled
+            -- include page_of_sixes
+           ) AS rolled
       WHERE @among($tools::VARCHAR[], tool)
         AND @among($regions::VARCHAR[], COALESCE(region, 'unknown'))
       ORDER BY duration_max DESC

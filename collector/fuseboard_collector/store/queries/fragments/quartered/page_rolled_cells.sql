@@ -5,4 +5,5 @@ SELECT span + INTERVAL 1 MICROSECOND AS moment, last_end, framework, instrumenta
        duration_max
 FROM calls_15m
 WHERE span >= $hour_since::TIMESTAMP AND span < $hour_until::TIMESTAMP
+  AND (span < $hour_hole_since::TIMESTAMP OR span >= $hour_hole_until::TIMESTAMP)
   AND NOT list_contains($hour_gaps::TIMESTAMP[], time_bucket(INTERVAL 1 HOUR, span))
