@@ -14,8 +14,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from fuseboard_collector.errors import StoreError
 from fuseboard_collector.store import Attempt, Batch, Store, ToolCall, named_queries, open_store
-from fuseboard_collector.store.rollups import choice
+from fuseboard_collector.store.migrations import SCHEMA_FILES, schema
+from fuseboard_collector.store.rollups import choice, keeper
 from fuseboard_collector.store.rows import micros
 
 NOW = datetime(2026, 3, 10, 9, 41, 23, tzinfo=UTC)
@@ -109,13 +111,17 @@ def check(store: Store, **extra: object) -> None:
     """Hold every measuring query to its plain form in windows of all kinds."""
     for name in MEASURING:
         for length in LENGTHS:
-            asked = parameters(name, length, **extra)
-            found, right = store.query(name, asked).to_pylist(), plain(store, name, asked)
-            assert len(found) == len(right), (name, length)
-            for row, other in zip(found, right, strict=True):
-                assert row.keys() == other.keys()
-                for column, value in row.items():
-                    assert alike(value, other[column]), (name, length, column, row, other)
+            check_one(store, name, parameters(name, length, **extra))
+
+
+def check_one(store: Store, name: str, asked: dict[str, Any]) -> None:
+    """Hold an answer to that of the query's plain form."""
+    found, right = store.query(name, asked).to_pylist(), plain(store, name, asked)
+    assert len(found) == len(right), (name, asked)
+    for row, other in zip(found, right, strict=True):
+        assert row.keys() == other.keys()
+        for column, value in row.items():
+            assert alike(value, other[column]), (name, asked, column, row, other)
 
 
 def alike(value: object, other: object) -> bool:
@@ -224,3 +230,78 @@ def test_parts_that_a_window_lacks_are_left_out(store: Store) -> None:
         30
     )
     assert "$dirty_hours" in chosen(store, "page_tools", day)
+
+
+def test_windows_may_begin_and_end_anywhere_and_be_empty(store: Store) -> None:
+    fill(store, seed=7)
+    store.roll_up()
+    fill(store, seed=8, number=3)
+    rng = random.Random(7)
+    on_the_stroke = NOW.replace(minute=0, second=0)
+    for _ in range(12):
+        until = rng.choice([NOW, on_the_stroke]) - timedelta(hours=rng.randrange(5))
+        until += timedelta(microseconds=rng.choice([-1, 0, 0, 1, 1_234_567_890]))
+        length = timedelta(hours=rng.choice([1, 2, 9, 24]), microseconds=rng.choice([0, 0, -1]))
+        for name in ("page_tools", "page_latency"):
+            asked = parameters(name, length, since=until - length, until=until)
+            check_one(store, name, asked)
+    check(store, tools=["nothing of this name"])
+
+
+@pytest.mark.parametrize("tables", [1, 3, 5])
+def test_hours_whose_rollups_are_replaced_in_part_are_taken_from_the_rows(
+    store: Store, monkeypatch: pytest.MonkeyPatch, tables: int
+) -> None:
+    fill(store, seed=9, number=100)
+    store.roll_up()
+    fill(store, seed=10, number=20)
+    put, left = keeper._put, iter(range(tables))
+
+    def die(*args: Any, **named: Any) -> None:
+        if next(left, None) is None:
+            raise RuntimeError("the process ends here")
+        put(*args, **named)
+
+    with monkeypatch.context() as context, pytest.raises(StoreError, match="ends here"):
+        context.setattr(keeper, "_put", die)
+        store.roll_up()
+    day = timedelta(hours=24)
+    for name in MEASURING:
+        check_one(store, name, parameters(name, day))
+
+
+def before_short_columns(path: Path, old: Path) -> None:
+    """Make the file of an older fuseboard that has the rows and the rollups of a present one."""
+    with duckdb.connect(str(old)) as connection:
+        for name in SCHEMA_FILES[:5]:
+            connection.execute(schema(name))
+        connection.execute("DELETE FROM dirty_spans")
+        connection.execute(f"ATTACH '{path}' AS present (READ_ONLY)")
+        tables = connection.execute(
+            "SELECT table_name, string_agg('\"' || column_name || '\"', ', ') "
+            "FROM duckdb_columns() JOIN duckdb_tables() USING (database_name, table_name) "
+            "WHERE database_name = current_database() AND table_name <> 'meta' GROUP BY 1"
+        ).fetchall()
+        for table, columns in tables:
+            connection.execute(f"INSERT INTO {table} BY NAME SELECT {columns} FROM present.{table}")
+        connection.execute("INSERT INTO meta VALUES ('schema_version', '5'), ('written_by', 'old')")
+
+
+def test_a_file_from_before_the_lists_answers_before_the_keeper_has_made_them(
+    tmp_path: Path,
+) -> None:
+    path, old = tmp_path / "fuseboard.duckdb", tmp_path / "old.duckdb"
+    store = open_store(path, retention_days=None, clock=FixedClock())
+    fill(store, seed=11, number=200)
+    store.roll_up()
+    store.close()
+    before_short_columns(path, old)
+    store = open_store(old, retention_days=None, clock=FixedClock())
+    try:
+        assert store.hours_to_roll_up() > 20
+        check(store)
+        store.roll_up()
+        assert "durations_h" in chosen(store, "page_tools", timedelta(hours=24))
+        check(store)
+    finally:
+        store.close()
