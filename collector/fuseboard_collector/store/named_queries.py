@@ -141,7 +141,8 @@ def source(
     Args:
         name: The query.
         folder: Where its file is.
-        fragments: The folder whose fragments it includes, if that is another one.
+        fragments: The folder whose fragments it includes, if that is another one. What is missing
+            there is one of ``queries``.
         variants: Whose fragments to take where they have their own.
     """
     home = files(__package__)

@@ -54,7 +54,7 @@ def plan(since: datetime, until: datetime, stock: Stock, lengths: Lengths) -> di
     Every instant of (since, until] is in exactly one part: days from ``day_since`` up to
     ``day_until`` but for those from ``day_hole_since`` up to ``day_hole_until`` and ``day_gaps``,
     six hours and hours named likewise, ``dirty_hours``, or raw up to ``head_until`` and after
-    ``tail_since``.
+    ``tail_since``. What else it has is for queries that look further back.
 
     Args:
         since: Start of the window, naive UTC.
@@ -71,13 +71,6 @@ def plan(since: datetime, until: datetime, stock: Stock, lengths: Lengths) -> di
     rest = [hour for hour in _range(first, last, HOUR) if hour not in done]
     hours = [hour for hour in rest if lengths.hours and hour not in stock.dirty_hours]
     first, last, dirty = _without_dirty_ends(first, last, sorted(set(rest) - set(hours)))
-    last_hour = _down(until, HOUR)
-    last_day = _down(until, DAY)
-    cut = _down(since, DAY)
-    is_cut = cut < since and cut < last_day
-    dirty_days = sorted(day for day in stock.dirty_days if day < last_day)
-    stale = [day for day in dirty_days if not (is_cut and day == cut)]
-    stale_hours = sorted(hour for hour in stock.dirty_hours if hour < last_hour)
     return {
         **_gapped("day", days, DAY, until),
         **_gapped("six", sixes, SIX_HOURS, until),
@@ -87,6 +80,26 @@ def plan(since: datetime, until: datetime, stock: Stock, lengths: Lengths) -> di
         "dirty_hours": dirty,
         "dirty_since": dirty[0] if dirty else until,
         "dirty_until": dirty[-1] + HOUR if dirty else until,
+        **_history(since, until, stock),
+    }
+
+
+def _history(since: datetime, until: datetime, stock: Stock) -> dict[str, object]:
+    """Return the parameters of queries that look at all that came before the window's end.
+
+    They take whole days up to ``last_day``. Of breakers, raw rows stand in for ``stale_days``, and
+    for the day that the window's start cuts in two, from ``cut_since`` up to ``cut_until``. Of
+    heartbeats, hours up to ``last_hour`` stand in for ``dirty_days``, and raw rows for
+    ``stale_hours``.
+    """
+    last_hour = _down(until, HOUR)
+    last_day = _down(until, DAY)
+    cut = _down(since, DAY)
+    is_cut = cut < since and cut < last_day
+    dirty_days = sorted(day for day in stock.dirty_days if day < last_day)
+    stale = [day for day in dirty_days if not (is_cut and day == cut)]
+    stale_hours = sorted(hour for hour in stock.dirty_hours if hour < last_hour)
+    return {
         "last_hour": last_hour,
         "last_day": last_day,
         "cut_since": cut if is_cut else until,
