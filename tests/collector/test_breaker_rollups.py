@@ -147,7 +147,7 @@ def windows(draw: st.DrawFn) -> Window:
 CHOICES: list[dict[str, Any]] = [{}, {"tools": ["alpha"]}, {"regions": ["eu", "unknown"]}]
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=4, deadline=None)
 @given(transitions(), transitions(), beats(), calls(), windows(), st.sampled_from(CHOICES))
 def test_breakers_of_any_history_are_the_same_from_rollups_and_from_rows(
     early: list[BreakerTransition],
@@ -174,7 +174,7 @@ def test_breakers_of_any_history_are_the_same_from_rollups_and_from_rows(
             assert not wrong_rollups(cursor)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(transitions(), windows())
 def test_timelines_show_the_worst_state_of_all_processes_at_every_moment(
     history: list[BreakerTransition], window: Window
