@@ -211,12 +211,12 @@ def test_long_windows_sort_only_what_lies_near_a_quantile(store: Store) -> None:
     store.roll_up()
     day, hour = timedelta(hours=24), timedelta(hours=1)
     assert "durations_h" in chosen(store, "page_tools", day)
-    assert "quantile_disc" in chosen(store, "page_tools", hour)
-    assert "list_sort" in chosen(store, "page_series", day)
-    assert "quantile_disc" in chosen(store, "page_latency", day, classes=["L3_transient"])
+    assert "near AS" not in chosen(store, "page_tools", hour)
+    assert "near AS" in chosen(store, "page_series", day)
+    assert "near AS" not in chosen(store, "page_latency", day, classes=["L3_transient"])
     store.append(Batch(calls=[ToolCall("alpha", end=micros(NOW), duration_seconds=1.0, weight=2.0)])
                  ).result(30)  # fmt: skip
-    assert "list_sort" not in chosen(store, "page_tools", day)
+    assert "near AS" not in chosen(store, "page_tools", day)
 
 
 def test_parts_that_a_window_lacks_are_left_out(store: Store) -> None:

@@ -212,8 +212,6 @@ def _settings(limits: Limits, spill: Path) -> dict[str, str | bool | int | float
         "temp_directory": str(spill),
         "max_temp_directory_size": limits.spill,
         "preserve_insertion_order": "true",
-        # Groups by two small numbers (a bucket of time and a step) are counted in an array.
-        "perfect_ht_threshold": 16,
         "autoinstall_known_extensions": "false",
         "autoload_known_extensions": "false",
         "allow_community_extensions": "false",

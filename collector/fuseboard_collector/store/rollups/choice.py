@@ -9,6 +9,7 @@ to 24 hours, and come out of histograms in longer ones: within a step of 9 %, mo
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import cache
 from typing import Final, TypeAlias
@@ -126,8 +127,8 @@ def _exact(
     is_classed = bound.get("classes") is not None and _depends(name, "classed", ("sketched",))
     if window[1] - window[0] <= SORTED_WINDOW or is_classed:
         return variants, lengths
-    if "rolled" in variants and "quartered" not in variants:
-        return ("listed", "guided", *variants), Lengths(hours=True, sixes=False, days=False)
+    if lengths is not None and "quartered" not in variants:
+        return ("listed", "guided", *variants), replace(lengths, hours=True, days=False)
     lacks_steps = _holds(cursor, "lacks_steps", times)
     return (variants if lacks_steps else ("guided", *variants)), lengths
 

@@ -7,10 +7,16 @@ ALTER TABLE tool_calls ADD COLUMN step     SMALLINT;
 ALTER TABLE tool_calls ADD COLUMN args_key UBIGINT;
 
 -- The durations that a step counts, one by one, so that only those next to a quantile are sorted.
-ALTER TABLE durations_h         ADD COLUMN lengths DOUBLE[];
-ALTER TABLE attempt_durations_h ADD COLUMN lengths DOUBLE[];
+ALTER TABLE durations_h          ADD COLUMN lengths DOUBLE[];
+ALTER TABLE durations_6h         ADD COLUMN lengths DOUBLE[];
+ALTER TABLE attempt_durations_h  ADD COLUMN lengths DOUBLE[];
+ALTER TABLE attempt_durations_6h ADD COLUMN lengths DOUBLE[];
 INSERT INTO dirty_spans
-SELECT DISTINCT span, 1, FALSE
-FROM (SELECT span FROM durations_h UNION ALL SELECT span FROM attempt_durations_h) AS rolled
+SELECT DISTINCT span, hours, FALSE
+FROM (SELECT span, 1 AS hours FROM durations_h
+      UNION ALL SELECT span, 1 FROM attempt_durations_h
+      UNION ALL SELECT span, 6 FROM durations_6h
+      UNION ALL SELECT span, 6 FROM attempt_durations_6h) AS rolled
 WHERE NOT EXISTS (SELECT 1 FROM dirty_spans AS marked
-                  WHERE marked.span = rolled.span AND marked.hours = 1 AND NOT marked.is_claimed);
+                  WHERE marked.span = rolled.span AND marked.hours = rolled.hours
+                    AND NOT marked.is_claimed);

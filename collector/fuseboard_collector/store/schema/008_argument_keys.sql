@@ -1,3 +1,5 @@
--- Rolled up arguments by number too. Rows of before have none; queries see to that.
+-- Rolled up arguments by number too.
 ALTER TABLE arguments_6h ADD COLUMN args_key UBIGINT;
 ALTER TABLE arguments_d  ADD COLUMN args_key UBIGINT;
+UPDATE arguments_6h SET args_key = @args_key(args_hash);
+UPDATE arguments_d  SET args_key = @args_key(args_hash);

@@ -7,5 +7,7 @@ FROM (
 UNION ALL
 SELECT span + INTERVAL 1 MICROSECOND AS moment, tool, COALESCE(region, 'unknown') AS region,
        NULL AS error_class, step, NULL AS length, lengths, weight
-FROM durations_h
--- include page_of_hours
+FROM (SELECT span, tool, region, step, weight, lengths FROM durations_h
+      -- include page_of_hours
+      -- include page_with_sixes of durations_6h by span, tool, region, step, weight, lengths
+     ) AS rolled

@@ -1,1 +1,0 @@
-WHERE step IN (SELECT step FROM marks)  -- most rows go before they are numbered and joined
