@@ -18,6 +18,7 @@ marks AS MATERIALIZED (
     FROM counted
     CROSS JOIN (VALUES (50), (95), (99)) AS shares(share)
     WHERE (total * share + 99) // 100 > upto - n AND (total * share + 99) // 100 <= upto
+    LIMIT 1000000  -- never reached, but tells the engine which side of the join is the small one
 ),
 -- With as many values below or above all others as it takes to have the one at its place in the
 -- middle: medians are found in half of the time that sorting takes. Materialised, or the engine
