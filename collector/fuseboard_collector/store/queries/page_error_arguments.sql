@@ -11,15 +11,14 @@ WITH argued AS
       AND @among($regions::VARCHAR[], region)
 ),
 worst AS (
-    SELECT tool, argument,
-           -- include page_argument
-           AS args_hash,
-           SUM(weight) AS faults, MAX(last_end) AS last_end
+    SELECT tool, argument, MAX(argument_text) AS other_text, SUM(weight) AS faults,
+           MAX(last_end) AS last_end
     FROM argued
     WHERE class_of_fault IS NOT NULL
       AND @among($classes::VARCHAR[], class_of_fault)
     GROUP BY 1, 2
-    ORDER BY 4 DESC, 1, 3
+    ORDER BY faults DESC, tool,
+             -- include page_argument_order
     LIMIT 50
 ),
 by_class AS (
@@ -42,9 +41,12 @@ totals AS (
     FROM placed
     GROUP BY 1, 2
 )
-SELECT worst.tool AS tool, worst.args_hash AS args_hash, totals.error_class AS error_class,
+SELECT worst.tool AS tool,
+       -- include page_argument
+       AS args_hash,
+       totals.error_class AS error_class,
        worst.faults AS faults, totals.calls AS calls,
        worst.faults / NULLIF(totals.calls, 0) AS fault_ratio, worst.last_end AS last_end
 FROM worst
 JOIN totals ON totals.tool = worst.tool AND totals.argument = worst.argument
-ORDER BY worst.faults DESC, worst.tool, worst.args_hash;
+ORDER BY worst.faults DESC, worst.tool, args_hash;

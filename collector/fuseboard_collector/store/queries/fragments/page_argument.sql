@@ -1,1 +1,1 @@
-MAX(argument_text)
+worst.other_text

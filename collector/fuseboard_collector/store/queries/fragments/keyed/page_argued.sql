@@ -7,7 +7,8 @@ FROM (
 WHERE args_key > 0
 UNION ALL
 SELECT tool, region, COALESCE(@args_key(args_hash), hash(args_hash)) AS argument,
-       args_hash AS argument_text, class_of_fault, weight, last_end
+       CASE WHEN @args_key(args_hash) IS NULL THEN args_hash END AS argument_text, class_of_fault,
+       weight, last_end
 FROM (
     -- include page_keyed_calls
 ) AS keyed_calls

@@ -1,1 +1,1 @@
-COALESCE(MAX(argument_text), 'v1:' || printf('%016x', argument))
+COALESCE(worst.other_text, 'v1:' || printf('%016x', worst.argument))
