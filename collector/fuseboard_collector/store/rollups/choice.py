@@ -129,8 +129,10 @@ def _exact(
         return variants, lengths
     if lengths is not None and "quartered" not in variants:
         return ("listed", "guided", *variants), replace(lengths, hours=True, days=False)
-    lacks_steps = _holds(cursor, "lacks_steps", times)
-    return (variants if lacks_steps else ("guided", *variants)), lengths
+    if _holds(cursor, "lacks_steps", times):
+        return variants, lengths
+    is_tallied = "quartered" in variants and not _is_filtered(bound)
+    return (*(("tallied",) if is_tallied else ()), "guided", *variants), lengths
 
 
 def _rolled(step: int) -> Variants:

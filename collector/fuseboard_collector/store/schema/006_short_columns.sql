@@ -11,6 +11,12 @@ ALTER TABLE durations_h          ADD COLUMN lengths DOUBLE[];
 ALTER TABLE durations_6h         ADD COLUMN lengths DOUBLE[];
 ALTER TABLE attempt_durations_h  ADD COLUMN lengths DOUBLE[];
 ALTER TABLE attempt_durations_6h ADD COLUMN lengths DOUBLE[];
+-- Calls by duration alone, for series over all tools.
+CREATE TABLE steps_15m (
+    span   TIMESTAMP NOT NULL,
+    step   SMALLINT  NOT NULL,
+    weight DOUBLE    NOT NULL
+);
 INSERT INTO dirty_spans
 SELECT DISTINCT span, hours, FALSE
 FROM (SELECT span, 1 AS hours FROM durations_h

@@ -1,11 +1,7 @@
 -- Which step a quantile lies in, and at which place within it, follows from the counts: only the
 -- durations of these steps are looked at.
 WITH steps AS (
-    SELECT @keys, step,
-           -- include page_counted
-           AS n
-    FROM @these
-    GROUP BY @keys, step
+    -- include page_step_counts of @these by @keys
 ),
 counted AS (
     SELECT *, SUM(n) OVER (PARTITION BY @keys ORDER BY step)::BIGINT AS upto,

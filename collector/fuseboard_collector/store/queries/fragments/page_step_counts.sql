@@ -1,0 +1,5 @@
+SELECT @keys, step,
+       -- include page_counted
+       AS n
+FROM @these
+GROUP BY @keys, step
