@@ -31,6 +31,7 @@ QUERY_PARAMETERS: Final[dict[str, tuple[str, ...]]] = {
     "page_alert_history": _WINDOW,
     "page_alerts_now": ("until",),
     "page_attempt_faults": _ALL,
+    "page_attempt_latency": _ALL,
     "page_breaker_states": (*_WINDOW, *_NAMES),
     "page_breaker_timeline": (*_WINDOW, *_NAMES),
     "page_breaker_transitions": (*_WINDOW, *_NAMES),

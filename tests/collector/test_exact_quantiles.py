@@ -22,7 +22,8 @@ from fuseboard_collector.store.rows import micros
 
 NOW = datetime(2026, 3, 10, 9, 41, 23, tzinfo=UTC)
 LENGTHS = [timedelta(minutes=40), timedelta(minutes=95), timedelta(hours=7), timedelta(hours=24)]
-MEASURING = ["page_totals", "page_tools", "page_series", "page_latency", "page_latency_series",
+MEASURING = ["page_totals", "page_tools", "page_series", "page_latency", "page_attempt_latency",
+             "page_latency_series",
              "page_latency_heatmap", "page_error_arguments"]  # fmt: skip
 ODD = [0.0, 1e-9, 1e-6, 0.0005, 0.001, 0.25, 0.25, 0.25, 1 / 3, 2 ** (1 / 8) / 1000, 5.0, 86_400.0,
        3e9]  # fmt: skip

@@ -147,12 +147,15 @@ def check_totals(row: Mapping[str, Any], mine: list[ToolCall], *, is_exact: bool
     assert row["degraded"] == weigh(lambda call: call.outcome == "degraded")
     assert row["attempted"] == weigh(lambda call: call.attempts >= 1)
     assert row["retried"] == weigh(lambda call: call.attempts >= 2)
-    assert row["attempts_made"] == sum(call.weight * call.attempts for call in mine)
-    assert row["duration_total"] == pytest.approx(
-        sum(call.weight * call.duration_seconds for call in mine)
-    )
+    if "attempts_made" in row:  # tools have some of the columns alone
+        assert row["attempts_made"] == sum(call.weight * call.attempts for call in mine)
+        assert row["duration_total"] == pytest.approx(
+            sum(call.weight * call.duration_seconds for call in mine)
+        )
     assert row["slowest"] == max((call.duration_seconds for call in mine), default=None)
     for name, share in (("p50", 0.5), ("p95", 0.95), ("p99", 0.99)):
+        if name not in row:
+            continue  # tools are told apart by their slowest calls alone
         if not mine:
             assert row[name] is None
             continue

@@ -3,7 +3,8 @@
 A line ``-- include NAME`` stands for the text of ``fragments/NAME.sql``: what several queries
 must agree on is written once; ``-- include NAME of TABLE`` puts TABLE where the fragment says
 ``@these``, and ``by COLUMNS`` after that puts these columns where it says ``@keys``. A variant of a
-query takes fragments from ``fragments/VARIANT`` where there are such.
+query takes fragments from ``fragments/VARIANT`` where there are such, and what a query alone wants
+otherwise is in ``fragments/QUERY``.
 Macros and parameters are put into an engine's own words by
 :mod:`~fuseboard_collector.store.dialects`.
 """
@@ -147,7 +148,7 @@ def source(
     """
     home = files(__package__)
     shared = home.joinpath(fragments or folder, "fragments")
-    places = [*(shared.joinpath(variant) for variant in variants), shared, home / _SHARED]
+    places = [*(shared.joinpath(place) for place in (name, *variants)), shared, home / _SHARED]
 
     def fragment(line: re.Match[str]) -> str:
         found = (place.joinpath(f"{line['name']}.sql") for place in places)

@@ -129,7 +129,8 @@ def quantiles_by_tool(frame: pd.DataFrame, slow: float, height: int | None = Non
     """Draw the reach from p50 to p99 of each tool, calls against attempts.
 
     Args:
-        frame: Rows of ``page_latency``, slowest first; at most 40 are drawn.
+        frame: Rows of ``page_latency`` with those of ``page_attempt_latency``, slowest first; at
+            most 40 are drawn.
         slow: A line at this many seconds.
         height: Pixels; None fits the number of tools.
     """

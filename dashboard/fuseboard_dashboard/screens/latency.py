@@ -37,7 +37,8 @@ def _body(view: View) -> None:
     ):
         cells = view.buckets("page_latency_heatmap", axis)
         st.plotly_chart(latency.heatmap(cells, axis, 300), key="latency_heatmap")
-    frame = view.ask("page_latency")
+    attempts = view.ask("page_attempt_latency")
+    frame = view.ask("page_latency").merge(attempts, on="tool", how="left")
     words = (
         "Calls include back-off, attempts do not. A call that a breaker stopped is short and made "
         "no attempt."

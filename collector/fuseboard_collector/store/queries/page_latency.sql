@@ -1,5 +1,5 @@
--- Latency quantiles per tool, in seconds: calls (back-off included) against attempts (not).
--- classes keeps only calls and attempts of these classes.
+-- Latency quantiles of calls per tool, in seconds, back-off included; page_attempt_latency has those
+-- of their attempts. classes keeps only calls of these classes.
 -- Parameters: since, until, tools, classes, regions.
 WITH of_calls AS (
     SELECT tool, SUM(weight) AS calls, MAX(duration_max) AS slowest,
@@ -25,33 +25,12 @@ lengths AS
       AND @among($regions::VARCHAR[], region)
       AND @among($classes::VARCHAR[], error_class)
 ),
-attempt_lengths AS
--- include page_read_again
-(
-    SELECT tool,
-           -- include page_length_columns
-    FROM (
-        -- include page_classed_attempt_lengths
-    ) AS all_lengths
-    WHERE @among($tools::VARCHAR[], tool)
-      AND @among($regions::VARCHAR[], region)
-      AND @among($classes::VARCHAR[], error_class)
-),
 quantiles AS (
     -- include page_quantiles of lengths by tool
-),
-attempt_quantiles AS (
-    -- include page_quantiles of attempt_lengths by tool
 )
 SELECT of_calls.tool AS tool, calls, slowest, mean, mean_backoff,
        -- include page_bounded_quantiles
-       ,
-       attempt_quantiles.total AS attempts_made,
-       attempt_quantiles.p50 AS attempt_p50,
-       attempt_quantiles.p95 AS attempt_p95,
-       attempt_quantiles.p99 AS attempt_p99
 FROM of_calls
 JOIN quantiles ON quantiles.tool = of_calls.tool
-LEFT JOIN attempt_quantiles ON attempt_quantiles.tool = of_calls.tool
 ORDER BY p99 DESC, of_calls.tool
 LIMIT 1000;

@@ -1,7 +1,8 @@
--- One row per tool and region, with the columns of page_totals; most errors first.
+-- One row per tool and region: some of the counts of page_totals, and the 99th percentile of latency
+-- in seconds; most errors first.
 -- Parameters: since, until, tools, classes, regions.
 WITH summed AS (
-    SELECT tool, region, MAX(last_end) AS newest,
+    SELECT tool, region,
            -- include page_sums
     FROM (
         -- include page_chosen_cells
@@ -12,7 +13,7 @@ calls AS (
     -- include page_judged of summed
 ),
 counts AS (
-    SELECT tool, region, MAX(newest) AS last_end,
+    SELECT tool, region,
            -- include page_call_counts
     FROM calls
     GROUP BY 1, 2
@@ -31,8 +32,7 @@ lengths AS
 quantiles AS (
     -- include page_quantiles of lengths by tool, region
 )
-SELECT counts.*,
-       -- include page_bounded_quantiles
+SELECT counts.*, least(quantiles.p99, slowest) AS p99
 FROM counts
 JOIN quantiles ON quantiles.tool = counts.tool AND quantiles.region = counts.region
 ORDER BY errors DESC, retried DESC, calls DESC, counts.tool, counts.region

@@ -36,6 +36,8 @@ _SIX_HOURS_US: Final = timedelta(hours=6) // _MICROSECOND
 _DAY_US: Final = timedelta(days=1) // _MICROSECOND
 _FOLDER: Final = "rollups/sql"
 
+_LISTED: Final = ("listed", "guided")
+
 _PARTS: Final = {
     "dirty": ("dirty_since", "dirty_until"),
     "sixes": ("six_since", "six_until"),
@@ -94,7 +96,8 @@ def _variants(name: str, bound: Mapping[str, object]) -> tuple[Variants, Lengths
     # A bucket can only be put together from rollups that it holds whole.
     rolled = _rolled(step)
     is_sketched = window[1] - window[0] > EXACT_WINDOW and "quartered" not in rolled
-    if not rolled or not (is_sketched or _depends(name, "rolled")):
+    is_helped = is_sketched or _depends(name, "rolled") or _depends(name, "rolled", _LISTED)
+    if not rolled or not is_helped:
         return (), None
     lengths = Lengths(
         hours="hour_since" in needed,
@@ -128,7 +131,7 @@ def _exact(
     if window[1] - window[0] <= SORTED_WINDOW or is_classed:
         return variants, lengths
     if lengths is not None and "quartered" not in variants:
-        return ("listed", "guided", *variants), replace(lengths, hours=True, days=False)
+        return (*_LISTED, *variants), replace(lengths, hours=True, days=False)
     if _holds(cursor, "lacks_steps", times):
         return variants, lengths
     is_tallied = "quartered" in variants and not _is_filtered(bound)

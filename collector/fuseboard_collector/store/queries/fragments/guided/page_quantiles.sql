@@ -12,7 +12,8 @@ marks AS MATERIALIZED (
     SELECT @keys, step, n, total, share, (total * share + 99) // 100 - (upto - n) AS place,
            (row_number() OVER ())::INTEGER AS mark
     FROM counted
-    CROSS JOIN (VALUES (50), (95), (99)) AS shares(share)
+    CROSS JOIN
+    -- include page_shares
     WHERE (total * share + 99) // 100 > upto - n AND (total * share + 99) // 100 <= upto
     LIMIT 1000000  -- never reached, but tells the engine which side of the join is the small one
 ),

@@ -1,0 +1,1 @@
+(VALUES (50), (95), (99)) AS shares(share)

@@ -1,0 +1,1 @@
+(VALUES (99)) AS shares(share)
