@@ -306,3 +306,19 @@ def test_a_file_from_before_the_lists_answers_before_the_keeper_has_made_them(
         check(store)
     finally:
         store.close()
+
+
+def test_series_over_all_tools_are_counted_by_quarters_alone(store: Store) -> None:
+    fill(store, seed=7)
+    store.roll_up()
+    day, week = timedelta(hours=24), timedelta(days=7)
+    width = {"bucket_us": 10_800_000_000}
+    assert "steps_15m" in chosen(store, "page_series", day)
+    assert "steps_15m" not in chosen(store, "page_series", day, tools=["alpha"])
+    assert "durations_h" not in chosen(store, "page_series", week, **width)
+    assert "durations_h" in chosen(store, "page_series", week, **width, regions=["us-east"])
+    for name in ("page_series", "page_latency_series", "page_latency_heatmap"):
+        found = store.query(name, parameters(name, week, **width)).to_pylist()
+        every = parameters(name, week, **width, tools=["alpha", "beta"])
+        other = store.query(name, every).to_pylist()
+        assert found == other

@@ -36,6 +36,13 @@ _SIX_HOURS_US: Final = timedelta(hours=6) // _MICROSECOND
 _DAY_US: Final = timedelta(days=1) // _MICROSECOND
 _FOLDER: Final = "rollups/sql"
 
+_OVERALL: Final = frozenset(
+    {"page_latency_heatmap", "page_latency_series", "page_outcomes", "page_series", "page_totals"}
+)
+"""Queries that tell no tools and regions apart, unless some are chosen."""
+
+_NARROWING: Final = ("tools", "regions", "classes")
+
 _LISTED: Final = ("listed", "guided")
 
 _PARTS: Final = {
@@ -104,8 +111,12 @@ def _variants(name: str, bound: Mapping[str, object]) -> tuple[Variants, Lengths
         sixes="six_since" in needed and step % _SIX_HOURS_US == 0,
         days="day_since" in needed and step % _DAY_US == 0,
     )
+    if name in _OVERALL and not any(bound.get(item) is not None for item in _NARROWING):
+        rolled, lengths = ("overall", *rolled), Lengths(hours=True, sixes=False, days=False)
     if not is_sketched:
         return rolled, lengths
+    if "overall" in rolled:
+        return ("stepped", *rolled, "sketched"), lengths
     is_classed = bound.get("classes") is not None
     return (*(("classed",) if is_classed else ()), *rolled, "sketched"), lengths
 
@@ -134,8 +145,7 @@ def _exact(
         return (*_LISTED, *variants), replace(lengths, hours=True, days=False)
     if _holds(cursor, "lacks_steps", times):
         return variants, lengths
-    is_tallied = "quartered" in variants and not _is_filtered(bound)
-    return (*(("tallied",) if is_tallied else ()), "guided", *variants), lengths
+    return (*(("tallied",) if "overall" in variants else ()), "guided", *variants), lengths
 
 
 def _rolled(step: int) -> Variants:

@@ -7,7 +7,7 @@ from typing import Final
 
 TABLES: Final[Mapping[int, tuple[str, ...]]] = {
     1: (
-        "calls_15m", "steps_15m", "calls_h", "durations_h", "fault_durations_h",
+        "calls_15m", "overall_15m", "steps_15m", "calls_h", "durations_h", "fault_durations_h",
         "attempt_durations_h", "fault_attempt_durations_h", "guards_h", "callers_h", "beats_h",
     ),
     6: (

@@ -1,0 +1,7 @@
+UNION ALL
+SELECT span + INTERVAL 1 MICROSECOND AS moment, last_end, framework, instrumentation,
+       NULL::VARCHAR AS tool, NULL::VARCHAR AS region, outcome, error_class, weight,
+       weight_attempted, weight_retried, weight_first, attempts_sum, attempt_sum, backoff_sum,
+       duration_sum, duration_max
+FROM overall_15m
+-- include page_of_quarters

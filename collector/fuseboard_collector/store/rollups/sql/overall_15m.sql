@@ -1,0 +1,7 @@
+SELECT time_bucket(INTERVAL 15 MINUTE, "end" - INTERVAL 1 MICROSECOND) AS span,
+       framework, instrumentation, outcome, error_class,
+       -- include call_sums
+FROM tool_calls
+-- include of_the_span
+GROUP BY ALL
+ORDER BY span, outcome, error_class;
