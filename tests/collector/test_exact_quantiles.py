@@ -117,12 +117,16 @@ def check(store: Store, **extra: object) -> None:
 
 def check_one(store: Store, name: str, asked: dict[str, Any]) -> None:
     """Hold an answer to that of the query's plain form."""
-    found, right = store.query(name, asked).to_pylist(), plain(store, name, asked)
-    assert len(found) == len(right), (name, asked)
+    check_rows(store.query(name, asked).to_pylist(), plain(store, name, asked), name, asked)
+
+
+def check_rows(found: list[dict[str, Any]], right: list[dict[str, Any]], *told: object) -> None:
+    """Hold rows to others, one by one."""
+    assert len(found) == len(right), told
     for row, other in zip(found, right, strict=True):
         assert row.keys() == other.keys()
         for column, value in row.items():
-            assert alike(value, other[column]), (name, asked, column, row, other)
+            assert alike(value, other[column]), (*told, column, row, other)
 
 
 def alike(value: object, other: object) -> bool:
@@ -321,4 +325,4 @@ def test_series_over_all_tools_are_counted_by_quarters_alone(store: Store) -> No
         found = store.query(name, parameters(name, week, **width)).to_pylist()
         every = parameters(name, week, **width, tools=["alpha", "beta"])
         other = store.query(name, every).to_pylist()
-        assert found == other
+        check_rows(found, other, name)
