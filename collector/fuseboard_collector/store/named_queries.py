@@ -27,7 +27,7 @@ from fuseboard_collector.store.dialects import DUCKDB, Dialect
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,63}\Z")
 _INCLUDE = re.compile(
     r"^(?P<indent> *)-- include (?P<name>\w+)"
-    r"(?: of (?P<table>\w+)(?: by (?P<keys>\*|\w+(?:, \w+)*))?)?$",
+    r'(?: of (?P<table>\w+)(?: by (?P<keys>\*|[\w"]+(?:, [\w"]+)*))?)?$',
     re.MULTILINE,
 )
 _SHARED = "queries/fragments"

@@ -11,6 +11,8 @@ ALIKE: Final[Mapping[str, str]] = {
     "closed_in": "CAST(CASE {0} WHEN 'closed' THEN 1 ELSE 0 END AS BIGINT)",
     "held_in": "CAST(CASE {0} WHEN 'isolated' THEN 35184372088832 WHEN 'open' THEN 1073741824 "
     "WHEN 'half_open' THEN 32768 WHEN 'closed' THEN 0 ELSE 1 END AS BIGINT)",
+    # The former from the latter of one process.
+    "none": "CAST(CASE {0} WHEN 0 THEN 1 ELSE 0 END AS BIGINT)",
     # The worst state of several processes from these numbers: 4 isolated, 3 open, 2 half_open,
     # 1 unknown, which is also that of none, 0 closed.
     "severity": "CASE WHEN {1} >= 35184372088832 THEN 4 WHEN {1} >= 1073741824 THEN 3 "

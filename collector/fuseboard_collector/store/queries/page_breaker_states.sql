@@ -5,6 +5,14 @@
 WITH
 -- include page_breaker_evidence
 ,
+-- The last change of each process's breaker.
+latest AS MATERIALIZED (
+    SELECT breaker, instance, MAX(time) AS last_time, @newest(to_state, time) AS last_state
+    FROM (SELECT breaker, instance, time, to_state FROM last_moves
+          UNION ALL
+          SELECT breaker, instance, time, to_state FROM hints) AS changes
+    GROUP BY breaker, instance
+),
 known AS (
     SELECT members.breaker AS breaker, members.tool AS tool, members.region AS region,
            members.upstream AS upstream,

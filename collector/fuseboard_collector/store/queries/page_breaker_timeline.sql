@@ -10,25 +10,25 @@ WITH
 -- include page_breaker_evidence
 ,
 numbered AS MATERIALIZED (
-    SELECT breaker, instance, tool, region, began, ended,
-           row_number() OVER (ORDER BY breaker, instance) AS member,
-           dense_rank() OVER (ORDER BY breaker) AS place
-    FROM members
+    -- include page_breaker_numbers
 ),
--- What each process's breaker did, by day; one row without times where it never changed.
-chain AS (
-    SELECT place, began, ended, is_hint, first_time, last_time,
-           COALESCE(first_from, 'closed') AS first_from, COALESCE(last_to, 'closed') AS last_to,
+-- What each process's breaker did, by day, states as numbers; one row without times where it never
+-- changed.
+chain AS MATERIALIZED (
+    SELECT place, span, began, ended, is_hint, first_time, last_time,
+           COALESCE(first_held, 0) AS first_held, COALESCE(last_held, 0) AS last_held,
            CASE WHEN lag(member, 1, 0) OVER ordered = member
-                THEN lag(last_to, 1, '') OVER ordered ELSE '' END AS before,
+                THEN lag(last_held, 1, 0) OVER ordered ELSE -1 END AS held_before,
            CASE WHEN lead(member, 1, 0) OVER ordered = member
                 THEN lead(first_time) OVER ordered END AS next_time,
            lead(member, 1, 0) OVER ordered <> member AS is_last
     FROM numbered
-    LEFT JOIN (SELECT breaker, instance, first_time, first_from, last_time, last_to, 0 AS is_hint
+    LEFT JOIN (SELECT breaker, instance, span, first_time, @held_in(first_from) AS first_held,
+                      last_time, @held_in(last_to) AS last_held, 0 AS is_hint
                FROM stints
                UNION ALL
-               SELECT breaker, instance, time, from_state, time, to_state, 1 AS is_hint
+               SELECT breaker, instance, NULL, time, @held_in(from_state), time,
+                      @held_in(to_state), 1 AS is_hint
                FROM hints) AS parts
         ON parts.breaker = numbered.breaker AND parts.instance = numbered.instance
     WINDOW ordered AS (ORDER BY member, last_time)
@@ -52,31 +52,34 @@ events AS MATERIALIZED (
                          WHEN 3 THEN ended
                          WHEN 4 THEN $until::TIMESTAMP
                          ELSE $since::TIMESTAMP END AS moment,
-               CASE part WHEN 1 THEN @closed_in(CASE WHEN last_time <= $since::TIMESTAMP
-                                                     THEN last_to ELSE first_from END)
+               CASE part WHEN 1 THEN @none(CASE WHEN last_time <= $since::TIMESTAMP
+                                                THEN last_held ELSE first_held END)
                          -- Where a report got lost, a day begins otherwise than the last ended.
-                         WHEN 2 THEN CASE WHEN before = '' THEN 0
-                                          ELSE @closed_in(first_from) - @closed_in(before) END
-                                     + is_hint * (@closed_in(last_to) - @closed_in(first_from))
-                         WHEN 3 THEN - @closed_in(last_to)
+                         WHEN 2 THEN CASE WHEN held_before < 0 THEN 0
+                                          ELSE @none(first_held) - @none(held_before) END
+                                     + is_hint * (@none(last_held) - @none(first_held))
+                         WHEN 3 THEN - @none(last_held)
                          ELSE 0 END AS closed,
-               CASE part WHEN 1 THEN @held_in(CASE WHEN last_time <= $since::TIMESTAMP
-                                                   THEN last_to ELSE first_from END)
-                         WHEN 2 THEN CASE WHEN before = '' THEN 0
-                                          ELSE @held_in(first_from) - @held_in(before) END
-                                     + is_hint * (@held_in(last_to) - @held_in(first_from))
-                         WHEN 3 THEN 1 - @closed_in(last_to) - @held_in(last_to)
-                         WHEN 4 THEN @closed_in(last_to) - 1
+               CASE part WHEN 1 THEN CASE WHEN last_time <= $since::TIMESTAMP
+                                          THEN last_held ELSE first_held END
+                         WHEN 2 THEN CASE WHEN held_before < 0 THEN 0
+                                          ELSE first_held - held_before END
+                                     + is_hint * (last_held - first_held)
+                         WHEN 3 THEN 1 - @none(last_held) - last_held
+                         WHEN 4 THEN @none(last_held) - 1
                          ELSE 0 END AS held
-        FROM chain
+        -- On most days it only goes on.
+        FROM (SELECT * FROM chain
+              WHERE is_last OR is_hint = 1 OR held_before <> first_held
+                 OR last_time <= $since::TIMESTAMP AND next_time > $since::TIMESTAMP) AS turning
         CROSS JOIN (SELECT 1 AS part UNION ALL SELECT 2 UNION ALL SELECT 3 UNION ALL SELECT 4
                     UNION ALL SELECT 5) AS parts
         WHERE CASE part
               WHEN 1 THEN CASE WHEN last_time <= $since::TIMESTAMP
                                THEN is_last OR next_time > $since::TIMESTAMP
-                               ELSE before = '' END
+                               ELSE held_before < 0 END
               WHEN 2 THEN first_time > $since::TIMESTAMP
-                          AND (is_hint = 1 OR before <> '' AND before <> first_from)
+                          AND (is_hint = 1 OR held_before >= 0 AND held_before <> first_held)
               ELSE is_last END
         UNION ALL
         SELECT breaker AS place, moment, closed, held

@@ -49,6 +49,8 @@ _PARTS: Final = {
     "dirty": ("dirty_since", "dirty_until"),
     "sixes": ("six_since", "six_until"),
     "days": ("day_since", "day_until"),
+    "cut": ("cut_since", "cut_until"),
+    "stale": ("stale_day_since", "stale_day_until"),
 }
 """Variants that look at rows which a plan may have → their bounds in it."""
 

@@ -73,14 +73,6 @@ hints AS MATERIALIZED (
           WHERE listed.breaker = last_moves.breaker AND listed.instance = last_moves.instance
       )
 ),
--- The last change of each process's breaker.
-latest AS MATERIALIZED (
-    SELECT breaker, instance, MAX(time) AS last_time, @newest(to_state, time) AS last_state
-    FROM (SELECT breaker, instance, time, to_state FROM last_moves
-          UNION ALL
-          SELECT breaker, instance, time, to_state FROM hints) AS changes
-    GROUP BY breaker, instance
-),
 -- Breakers that calls of the window passed; one that never changed is known from nothing else.
 -- The name is the one that the shim gives: tool/region/upstream without the absent parts.
 guarded AS (

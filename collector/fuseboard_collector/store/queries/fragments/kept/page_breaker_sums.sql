@@ -5,30 +5,29 @@ dated AS MATERIALIZED (
            closed::BIGINT AS closed, held::BIGINT AS held
     FROM events
 ),
+-- Of each breaker; in a list for the sake of joins, too.
 days AS MATERIALIZED (
-    SELECT span, place, breaker, is_plain, is_rolled, row_number() OVER ordered AS number,
-           (SUM(closed) OVER ordered)::BIGINT - closed AS closed_before,
-           (SUM(held) OVER ordered)::BIGINT - held AS held_before,
-           -- The same without the days that are summed up anew.
-           (SUM(closed) FILTER (WHERE is_plain) OVER ordered)::BIGINT AS closed_base,
-           (SUM(held) FILTER (WHERE is_plain) OVER ordered)::BIGINT AS held_base
-    FROM (SELECT span, place, MIN(breaker) AS breaker, SUM(closed)::BIGINT AS closed,
-                 SUM(held)::BIGINT AS held, bool_and(is_kept) AS is_plain,
-                 bool_or(is_kept) AS is_rolled
-          FROM (SELECT span, place, NULL AS breaker, closed, held, FALSE AS is_kept FROM dated
-                UNION ALL
-                SELECT span, place, kept.breaker,
-                       @closed_in(last_to) - @closed_in(first_from),
-                       @held_in(last_to) - @held_in(first_from), TRUE
-                FROM (SELECT * FROM breakers_d
+    SELECT unnest(list(day), max_depth := 2)
+    FROM (SELECT span, sums.place, breaker, is_plain, is_rolled, row_number() OVER ordered AS number,
+                 (SUM(closed) OVER ordered)::BIGINT - closed AS closed_before,
+                 (SUM(held) OVER ordered)::BIGINT - held AS held_before,
+                 -- The same without the days that are summed up anew.
+                 (SUM(closed) FILTER (WHERE is_plain) OVER ordered)::BIGINT AS closed_base,
+                 (SUM(held) FILTER (WHERE is_plain) OVER ordered)::BIGINT AS held_base
+          FROM (SELECT span, place, SUM(closed)::BIGINT AS closed, SUM(held)::BIGINT AS held,
+                       bool_and(is_kept) AS is_plain, bool_or(is_kept) AS is_rolled
+                FROM (SELECT span, place, closed, held, FALSE AS is_kept FROM dated
+                      UNION ALL
+                      SELECT span, place, @none(last_held) - @none(first_held),
+                             last_held - first_held, TRUE
+                      FROM chain
                       -- include page_of_kept_days
+                        -- A day that the window's start parts in two is not kept.
                         AND span >= $since::TIMESTAMP
-                        AND @among($tools::VARCHAR[], tool)
-                        AND @among($regions::VARCHAR[], region)) AS kept
-                JOIN (SELECT DISTINCT breaker, place FROM numbered) AS places
-                    ON places.breaker = kept.breaker) AS parts
-          GROUP BY span, place) AS sums
-    WINDOW ordered AS (ORDER BY place, span)
+                        AND span = time_bucket(INTERVAL 1 DAY, span)) AS parts
+                GROUP BY span, place) AS sums
+          JOIN (SELECT DISTINCT place, breaker FROM numbered) AS places ON places.place = sums.place
+          WINDOW ordered AS (ORDER BY sums.place, span)) AS day
 ),
 steps AS (
     SELECT place, moment, closed, held,

@@ -1,4 +1,4 @@
 SELECT * FROM attempts WHERE "end" > $since::TIMESTAMP AND "end" <= $head_until::TIMESTAMP
 UNION ALL
 SELECT * FROM attempts WHERE "end" > $tail_since::TIMESTAMP AND "end" <= $until::TIMESTAMP
--- include page_dirty_rows of attempts
+-- include page_dirty_rows of attempts by *

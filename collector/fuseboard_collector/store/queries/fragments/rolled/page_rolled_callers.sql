@@ -1,9 +1,7 @@
 UNION ALL
 SELECT COALESCE(instance, '') AS instance, MIN(first_start), MAX(last_end)
-FROM (SELECT * FROM callers_h
+FROM (SELECT instance, first_start, last_end FROM callers_h
       -- include page_of_hours
-      UNION ALL
-      SELECT * FROM callers_d
-      -- include page_of_days
+      -- include page_with_days of callers_d by instance, first_start, last_end
      ) AS rolled
 GROUP BY 1

@@ -1,8 +1,6 @@
 UNION ALL
 SELECT tool, region, upstream, instance
-FROM (SELECT * FROM guards_h
+FROM (SELECT tool, region, upstream, instance FROM guards_h
       -- include page_of_hours
-      UNION ALL
-      SELECT * FROM guards_d
-      -- include page_of_days
+      -- include page_with_days of guards_d by tool, region, upstream, instance
      ) AS rolled

@@ -1,0 +1,1 @@
+SELECT @keys FROM @these WHERE "end" > $since::TIMESTAMP AND "end" <= $until::TIMESTAMP
