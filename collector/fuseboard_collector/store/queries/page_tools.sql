@@ -14,7 +14,7 @@ calls AS (
 ),
 counts AS (
     SELECT tool, region,
-           -- include page_call_counts
+           -- include page_fault_counts
     FROM calls
     GROUP BY 1, 2
 ),

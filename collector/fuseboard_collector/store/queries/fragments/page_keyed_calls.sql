@@ -3,5 +3,6 @@ SELECT tool, COALESCE(region, 'unknown') AS region, args_key, args_hash,
             ELSE error_class END AS class_of_fault,
        weight, "end" AS last_end
 FROM (
-    -- include page_all_calls
+    -- include page_raw_calls
 ) AS raw_calls
+-- include page_rolled_arguments
