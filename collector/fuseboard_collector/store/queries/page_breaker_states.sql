@@ -32,20 +32,30 @@ ranked AS (
                 WHEN last_state = 'half_open' THEN 2 ELSE 0 END AS severity
     FROM known
 ),
-placed AS (
-    SELECT *,
-           row_number() OVER (PARTITION BY breaker ORDER BY severity DESC, time DESC NULLS LAST)
-               AS worst_first,
-           COUNT(*) OVER (PARTITION BY breaker) AS processes,
-           COUNT(CASE WHEN severity >= 2 THEN 1 END) OVER (PARTITION BY breaker)
-               AS processes_not_closed
+-- Grouped: what finds the first of a window of rows takes one engine long to set up.
+worst AS (
+    SELECT breaker,
+           @newest((severity, tool, region, upstream, last_state, time, reason, failure_ratio,
+                    error_class),
+                   (severity, CASE WHEN time IS NULL THEN 0 ELSE 1 END,
+                    COALESCE(time, $until::TIMESTAMP))) AS process,
+           COUNT(*) AS processes,
+           COUNT(CASE WHEN severity >= 2 THEN 1 END) AS processes_not_closed
     FROM ranked
+    GROUP BY breaker
+),
+placed AS (
+    SELECT breaker, @item(process, 1) AS severity, @item(process, 2) AS tool,
+           @item(process, 3) AS region, @item(process, 4) AS upstream,
+           @item(process, 5) AS last_state, @item(process, 6) AS since_time,
+           @item(process, 7) AS reason, @item(process, 8) AS failure_ratio,
+           @item(process, 9) AS error_class, processes, processes_not_closed
+    FROM worst
 )
 SELECT breaker, tool, region, upstream,
        CASE severity WHEN 4 THEN 'isolated' WHEN 3 THEN 'open' WHEN 2 THEN 'half_open'
                      WHEN 0 THEN 'closed' ELSE 'unknown' END AS state,
-       last_state, time AS since_time, reason, failure_ratio, error_class, processes, processes_not_closed
+       last_state, since_time, reason, failure_ratio, error_class, processes, processes_not_closed
 FROM placed
-WHERE worst_first = 1
 ORDER BY abs(severity) DESC, since_time DESC NULLS LAST, breaker
 LIMIT 1000;

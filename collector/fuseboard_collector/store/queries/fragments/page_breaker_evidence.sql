@@ -50,28 +50,26 @@ listed AS MATERIALIZED (
 -- a closing (the newest heartbeat lists breakers, and no longer this one). All come after the last
 -- transition of the process's breaker.
 hints AS MATERIALIZED (
-    SELECT breaker, tool, region, upstream, instance, time, 'closed' AS from_state,
-           state AS to_state
+    -- Joins, for a condition that looks into a table costs the engine more to plan than to answer.
+    SELECT listed.breaker AS breaker, listed.tool AS tool, listed.region AS region,
+           listed.upstream AS upstream, listed.instance AS instance, listed.time AS time,
+           'closed' AS from_state, listed.state AS to_state
     FROM listed
-    WHERE @among($tools::VARCHAR[], tool)
-      AND @among($regions::VARCHAR[], region)
-      AND NOT EXISTS (
-          SELECT 1 FROM last_moves
-          WHERE last_moves.breaker = listed.breaker AND last_moves.instance = listed.instance
-            AND last_moves.time > listed.time - INTERVAL 1 SECOND
-      )
+    LEFT JOIN last_moves ON last_moves.breaker = listed.breaker
+        AND last_moves.instance = listed.instance
+    WHERE @among($tools::VARCHAR[], listed.tool)
+      AND @among($regions::VARCHAR[], listed.region)
+      AND (last_moves.time IS NULL OR last_moves.time <= listed.time - INTERVAL 1 SECOND)
     UNION ALL
     SELECT last_moves.breaker, last_moves.tool, last_moves.region, last_moves.upstream,
            last_moves.instance, beats.last_beat AS time, last_moves.to_state AS from_state,
            'closed' AS to_state
     FROM last_moves
     JOIN beats ON beats.instance = last_moves.instance
+    LEFT JOIN (SELECT DISTINCT breaker, instance, 1 AS is_named FROM listed) AS named
+        ON named.breaker = last_moves.breaker AND named.instance = last_moves.instance
     WHERE last_moves.to_state <> 'closed' AND last_moves.time < beats.last_beat
-      AND beats.breakers IS NOT NULL
-      AND NOT EXISTS (
-          SELECT 1 FROM listed
-          WHERE listed.breaker = last_moves.breaker AND listed.instance = last_moves.instance
-      )
+      AND beats.breakers IS NOT NULL AND named.is_named IS NULL
 ),
 -- Breakers that calls of the window passed; one that never changed is known from nothing else.
 -- The name is the one that the shim gives: tool/region/upstream without the absent parts.
@@ -90,30 +88,31 @@ guarded AS (
 -- From the first sign of each process to 45 s (three heartbeats) after its last; one that never
 -- sent a heartbeat can't be missed and lives on. Filters must not shorten a life.
 lives AS MATERIALIZED (
-    SELECT signs.instance, MIN(first_sign) AS began,
-           CASE WHEN MAX(beats.last_beat) IS NULL THEN $until::TIMESTAMP
+    SELECT instance, MIN(first_sign) AS began,
+           CASE WHEN MAX(last_beat) IS NULL THEN $until::TIMESTAMP
                 ELSE least($until::TIMESTAMP, MAX(last_sign) + INTERVAL 45 SECOND) END AS ended
-    FROM (SELECT instance, time AS first_sign, time AS last_sign FROM hints
+    FROM (SELECT instance, first_beat AS first_sign, last_beat AS last_sign, last_beat FROM beats
           UNION ALL
-          SELECT instance, MIN(time), MAX(time) FROM moves GROUP BY 1
+          SELECT instance, time, time, NULL FROM hints
+          UNION ALL
+          SELECT instance, MIN(time), MAX(time), NULL FROM moves GROUP BY 1
           -- include page_rolled_movers
           UNION ALL
           -- include page_callers
-          UNION ALL
-          SELECT instance, first_beat, last_beat FROM beats) AS signs
-    LEFT JOIN beats ON beats.instance = signs.instance
-    GROUP BY signs.instance
+         ) AS signs
+    GROUP BY instance
 ),
 -- Each process's own breaker. What fell silent before the window is history.
 members AS MATERIALIZED (
-    SELECT breaker, known.instance, MIN(tool) AS tool, MIN(region) AS region,
-           MIN(upstream) AS upstream, MIN(lives.began) AS began, MIN(lives.ended) AS ended
-    FROM (SELECT breaker, tool, region, upstream, instance FROM last_moves
-          UNION ALL
-          SELECT breaker, tool, region, upstream, instance FROM hints
-          UNION ALL
-          SELECT breaker, tool, region, upstream, instance FROM guarded) AS known
+    SELECT breaker, known.instance AS instance, tool, region, upstream, began, ended
+    FROM (SELECT breaker, instance, MIN(tool) AS tool, MIN(region) AS region,
+                 MIN(upstream) AS upstream
+          FROM (SELECT breaker, tool, region, upstream, instance FROM last_moves
+                UNION ALL
+                SELECT breaker, tool, region, upstream, instance FROM hints
+                UNION ALL
+                SELECT breaker, tool, region, upstream, instance FROM guarded) AS all_known
+          GROUP BY breaker, instance) AS known
     JOIN lives ON lives.instance = known.instance
-    WHERE lives.ended > $since::TIMESTAMP
-    GROUP BY breaker, known.instance
+    WHERE ended > $since::TIMESTAMP
 )

@@ -1,4 +1,4 @@
-SELECT COALESCE(instance, '') AS instance, MIN("start"), MAX("end")
+SELECT COALESCE(instance, '') AS instance, MIN("start"), MAX("end"), NULL
 FROM (
     -- include page_named_rows of tool_calls by instance, "start", "end"
 ) AS raw_calls
