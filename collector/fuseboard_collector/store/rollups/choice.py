@@ -49,6 +49,7 @@ _PARTS: Final = {
     "dirty": ("dirty_since", "dirty_until"),
     "sixes": ("six_since", "six_until"),
     "days": ("day_since", "day_until"),
+    "whole": ("kept_since", "last_day"),
     "cut": ("cut_since", "cut_until"),
     "stale": ("stale_day_since", "stale_day_until"),
 }

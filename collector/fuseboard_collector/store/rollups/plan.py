@@ -87,10 +87,10 @@ def plan(since: datetime, until: datetime, stock: Stock, lengths: Lengths) -> di
 def _history(since: datetime, until: datetime, stock: Stock) -> dict[str, object]:
     """Return the parameters of queries that look at all that came before the window's end.
 
-    They take whole days up to ``last_day``. Of breakers, raw rows stand in for ``stale_days``, and
-    for the day that the window's start cuts in two, from ``cut_since`` up to ``cut_until``. Of
-    heartbeats, hours up to ``last_hour`` stand in for ``dirty_days``, and raw rows for
-    ``stale_hours``.
+    They take whole days up to ``last_day``, in the window those from ``kept_since``. Of breakers,
+    raw rows stand in for ``stale_days``, and for the day that the window's start cuts in two, from
+    ``cut_since`` up to ``cut_until``. Of heartbeats, hours up to ``last_hour`` stand in for
+    ``dirty_days``, and raw rows for ``stale_hours``.
     """
     last_hour = _down(until, HOUR)
     last_day = _down(until, DAY)
@@ -102,6 +102,7 @@ def _history(since: datetime, until: datetime, stock: Stock) -> dict[str, object
     return {
         "last_hour": last_hour,
         "last_day": last_day,
+        "kept_since": min(_up(since, DAY), last_day),
         "cut_since": cut if is_cut else until,
         "cut_until": cut + DAY if is_cut else until,
         "stale_days": stale,

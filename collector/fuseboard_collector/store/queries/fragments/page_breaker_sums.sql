@@ -1,6 +1,1 @@
-steps AS (
-    SELECT place, moment, closed, held, SUM(closed) OVER ordered AS closed_now,
-           SUM(held) OVER ordered AS held_now
-    FROM events
-    WINDOW ordered AS (ORDER BY place, moment)
-)
+-- include page_summed_moves

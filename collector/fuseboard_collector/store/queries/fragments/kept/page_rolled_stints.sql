@@ -13,11 +13,4 @@ FROM (SELECT breaker, instance, MIN(tool) AS tool, MIN(region) AS region,
         AND @among($tools::VARCHAR[], tool)
         AND @among($regions::VARCHAR[], region)
       GROUP BY breaker, instance) AS earlier
-UNION ALL
-SELECT span, breaker, instance, tool, region, upstream, first_time, first_from, last_time, last_to,
-       reason, failure_ratio, error_class
-FROM breakers_d
--- include page_of_kept_days
-  AND span >= $since::TIMESTAMP
-  AND @among($tools::VARCHAR[], tool)
-  AND @among($regions::VARCHAR[], region)
+-- include page_whole_stints
