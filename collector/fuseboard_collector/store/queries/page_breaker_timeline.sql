@@ -106,8 +106,6 @@ stretches AS (
                 ELSE $until::TIMESTAMP END AS ended
     FROM turns
     WINDOW ordered AS (ORDER BY place, moment)
-    ORDER BY place, began
-    LIMIT 5000
 )
 SELECT places.breaker AS breaker, places.tool AS tool, places.region AS region,
        CASE severity WHEN 4 THEN 'isolated' WHEN 3 THEN 'open' WHEN 2 THEN 'half_open'
@@ -117,5 +115,5 @@ FROM stretches
 JOIN (SELECT place, MIN(breaker) AS breaker, MIN(tool) AS tool, MIN(region) AS region
       FROM numbered
       GROUP BY place) AS places ON places.place = stretches.place
-ORDER BY breaker, began
+ORDER BY stretches.place, stretches.began
 LIMIT 5000;
