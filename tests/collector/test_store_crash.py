@@ -110,10 +110,10 @@ while not store.stats.get("reopened") and time.monotonic() < deadline:
             refused += 1
             resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY,) * 2)
             time.sleep(0.05)
+resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY,) * 2)
 store.append(batch).result(60)  # a repeat, whatever happened to it
 stored = store.query("export_calls", {"since": None, "until": None}).num_rows
 print(sent, stored, refused, store.stats.get("reopened"))
-resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY,) * 2)
 store.close()
 again = open_store(Path(sys.argv[1]), retention_days=None)
 print(again.query("export_calls", {"since": None, "until": None}).num_rows)
