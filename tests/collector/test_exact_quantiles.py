@@ -326,3 +326,13 @@ def test_series_over_all_tools_are_counted_by_quarters_alone(store: Store) -> No
         every = parameters(name, week, **width, tools=["alpha", "beta"])
         other = store.query(name, every).to_pylist()
         check_rows(found, other, name)
+
+
+def test_hashes_are_read_only_where_one_has_no_number(store: Store) -> None:
+    day = timedelta(hours=24)
+    one = ToolCall("alpha", end=micros(NOW), duration_seconds=1.0, args_hash="v1:00000000000000ff")
+    store.append(Batch(calls=[one])).result(30)
+    assert "hash(args_hash)" not in chosen(store, "page_error_arguments", day)
+    odd = ToolCall("alpha", end=micros(NOW), duration_seconds=1.0, args_hash="raw:00000000000000ff")
+    store.append(Batch(calls=[odd])).result(30)
+    assert "hash(args_hash)" in chosen(store, "page_error_arguments", day)

@@ -75,15 +75,19 @@ def choose(
         return _ready(query, variants, bound)
     if "slowest" in variants and (least := _slow_bound(cursor, window, bound)) is not None:
         return _ready(query, ("outstanding", *variants), {**bound, "slow_bound": least})
-    if _depends(query.name, "keyed"):
-        variants = ("keyed", *variants)
     is_exact = "sketched" not in variants and _measures(query.name)
-    is_kept = lengths is not None and _depends(query.name, "kept")
-    if lengths is not None or is_exact:
+    is_keyed, is_kept = _depends(query.name, "keyed"), _depends(query.name, "kept")
+    if lengths is not None or is_exact or is_keyed:
         cursor.execute("BEGIN")
+    if is_keyed:
+        variants = (*_keyed(cursor, window), *variants)
     if is_exact:
         variants, lengths = _exact(cursor, window, query.name, bound, variants, lengths)
-    if is_kept and not (_is_filtered(bound) and _holds(cursor, "has_shared_breakers")):
+    if (
+        lengths is not None
+        and is_kept
+        and not (_is_filtered(bound) and _holds(cursor, "has_shared_breakers"))
+    ):
         variants = ("kept", *variants)
     if lengths is not None:
         planned = plan(*window, _stock(cursor), lengths)
@@ -122,6 +126,12 @@ def _variants(name: str, bound: Mapping[str, object]) -> tuple[Variants, Lengths
         return ("stepped", *rolled, "sketched"), lengths
     is_classed = bound.get("classes") is not None
     return (*(("classed",) if is_classed else ()), *rolled, "sketched"), lengths
+
+
+def _keyed(cursor: Connection, window: tuple[datetime, datetime]) -> Variants:
+    """Return the variants that tell arguments apart by number, and by text where some have none."""
+    has_texts = _holds(cursor, "has_texts", {"since": window[0], "until": window[1]})
+    return ("keyed", "texted") if has_texts else ("keyed",)
 
 
 def _exact(
