@@ -1,6 +1,2 @@
-SELECT time_bucket(INTERVAL 6 HOUR, span) AS span, tool, region, step,
-       SUM(weight) AS weight, flatten(list(lengths)) AS lengths
-FROM attempt_durations_h
-WHERE span >= $since::TIMESTAMP AND span < $until::TIMESTAMP
-GROUP BY ALL
-ORDER BY span, tool, region, step;
+-- include listed_sixes of attempt_durations_h
+;

@@ -1,6 +1,2 @@
-SELECT time_bucket(INTERVAL 1 DAY, span) AS span, tool, region, step,
-       SUM(weight) AS weight
-FROM attempt_durations_6h
-WHERE span >= $since::TIMESTAMP AND span < $until::TIMESTAMP
-GROUP BY ALL
-ORDER BY span, tool, region, step;
+-- include stepped_days of attempt_durations_6h
+;

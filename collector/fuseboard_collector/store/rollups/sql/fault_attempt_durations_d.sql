@@ -1,6 +1,2 @@
-SELECT time_bucket(INTERVAL 1 DAY, span) AS span, tool, region, error_class, step,
-       SUM(weight) AS weight
-FROM fault_attempt_durations_6h
-WHERE span >= $since::TIMESTAMP AND span < $until::TIMESTAMP
-GROUP BY ALL
-ORDER BY span, tool, region, error_class, step;
+-- include fault_days of fault_attempt_durations_6h
+;

@@ -1,6 +1,2 @@
-SELECT time_bucket(INTERVAL 6 HOUR, span) AS span, tool, region, error_class, step,
-       SUM(weight) AS weight
-FROM fault_durations_h
-WHERE span >= $since::TIMESTAMP AND span < $until::TIMESTAMP
-GROUP BY ALL
-ORDER BY span, tool, region, error_class, step;
+-- include fault_sixes of fault_durations_h
+;

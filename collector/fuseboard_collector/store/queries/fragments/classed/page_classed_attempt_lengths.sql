@@ -4,10 +4,4 @@ FROM (
     -- include page_raw_attempts
 ) AS raw_attempts
 UNION ALL
-SELECT span + INTERVAL 1 MICROSECOND AS moment, tool, COALESCE(region, 'unknown') AS region,
-       error_class, step AS length, weight
-FROM (SELECT * FROM fault_attempt_durations_h
-      -- include page_of_hours
-      -- include page_with_sixes of fault_attempt_durations_6h by *
-      -- include page_with_days of fault_attempt_durations_d by *
-     ) AS rolled
+-- include page_classed_rows of fault_attempt_durations

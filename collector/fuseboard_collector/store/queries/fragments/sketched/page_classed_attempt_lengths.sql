@@ -4,10 +4,4 @@ FROM (
     -- include page_raw_attempts
 ) AS raw_attempts
 UNION ALL
-SELECT span + INTERVAL 1 MICROSECOND AS moment, tool, COALESCE(region, 'unknown') AS region,
-       NULL AS error_class, step AS length, weight
-FROM (SELECT span, tool, region, step, weight FROM attempt_durations_h
-      -- include page_of_hours
-      -- include page_with_sixes of attempt_durations_6h by span, tool, region, step, weight
-      -- include page_with_days of attempt_durations_d by span, tool, region, step, weight
-     ) AS rolled
+-- include page_stepped_rows of attempt_durations
