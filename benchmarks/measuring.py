@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import math
 import os
 import socket
 import statistics
@@ -101,9 +102,8 @@ def black_hole() -> Iterator[str]:
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """Return the value below which ``share`` of the values lie."""
-    ordered = sorted(values)
-    return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
+    """Return the least value that ``share`` of the values do not exceed (nearest rank)."""
+    return sorted(values)[max(math.ceil(share * len(values)), 1) - 1]
 
 
 def medians(rounds: Sequence[Mapping[str, float]]) -> dict[str, float]:

@@ -7,6 +7,7 @@ a second are stored. Then every answer is held against the same counted from the
 
 from __future__ import annotations
 
+import secrets
 import shutil
 import sys
 import tempfile
@@ -14,6 +15,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import fields
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from pathlib import Path
@@ -24,8 +26,10 @@ from storing.build import build, roll_up
 
 from fuseboard_collector.store import Batch, Store, ToolCall, named_queries, open_store
 from fuseboard_collector.store.rollups.choice import EXACT_WINDOW
-from fuseboard_dashboard.filters import PRESETS, Window, rfc3339
+from fuseboard_collector.store.rows import micros
+from fuseboard_dashboard.filters import PRESETS, Filters, Window, rfc3339
 from fuseboard_dashboard.view import QUERY_PARAMETERS
+from fuseboard_server import garbage
 
 BAR_MS = 100.0
 ROWS_PER_SECOND = 5_000
@@ -63,6 +67,7 @@ def measure(path: Path, rounds: int, args: object) -> int:
     store = open_store(path, retention_days=None, memory_limit="2GB")
     asked = list(questions(store))
     times: dict[str, list[float]] = {label: [] for label, _, _ in asked}
+    garbage.calm()  # as the server does
     acks: list[float] = []
     try:
         with ingesting(store, acks):
@@ -93,7 +98,7 @@ def questions(store: Store) -> Iterator[tuple[str, str, dict[str, object]]]:
     """Yield a label, a query and its parameters, for every page query in every view."""
     newest = store.query("page_store")["last_end"][0].as_py().replace(tzinfo=UTC)
     for view in VIEWS:
-        window = Window(newest - PRESETS[view][1], newest)
+        window = Filters(range=view, to=newest).window(newest)
         for name in QUERY_PARAMETERS:
             for kind in KINDS if name == "page_calls" else ("",):
                 given = parameters(name, window, kind)
@@ -118,15 +123,15 @@ def ingesting(store: Store, acks: list[float]) -> Iterator[None]:
     stop = threading.Event()
 
     def run() -> None:
-        began = time.monotonic()
+        patterns = [pattern(number) for number in range(BATCH)]
+        began, first_id = time.monotonic(), secrets.randbits(62)
         for number in count():
             pause = began + number * BATCH / ROWS_PER_SECOND - time.monotonic()
             if stop.wait(max(pause, 0)):
                 return
-            now = datetime.now(UTC)
-            batch = Batch(calls=[fresh(now, item) for item in range(BATCH)])
+            cells = list(fresh(patterns, first_id + number * BATCH))
             sent = time.perf_counter()
-            store.append(batch).result(60)
+            store.append(Batch(call_cells=cells)).result(60)
             acks.append((time.perf_counter() - sent) * 1000)
 
     thread = threading.Thread(target=run)
@@ -138,17 +143,35 @@ def ingesting(store: Store, acks: list[float]) -> Iterator[None]:
         thread.join()
 
 
-def fresh(now: datetime, number: int) -> ToolCall:
-    """Return a call that ends now."""
-    return ToolCall(
+def pattern(number: int) -> list[object]:
+    """Return a call without its ids and times, as cells: so the receiver hands the shim's over."""
+    call = ToolCall(
         f"tool_{number * number % 200:03d}",
-        end=now - timedelta(microseconds=number),
+        end=0,
         duration_seconds=0.05 + number % 37 / 50,
         region="us-east-1",
         service=f"service-{number % 24:02d}",
         instance=f"service-{number % 24:02d}-0",
         args_hash=f"v1:{number % 40:016x}",
     )
+    return [getattr(call, item.name) for item in fields(call)]
+
+
+PLACES = {item.name: place for place, item in enumerate(fields(ToolCall))}
+
+
+def fresh(patterns: list[list[object]], first_id: int) -> Iterator[list[object]]:
+    """Yield calls like these that end now."""
+    now = micros(datetime.now(UTC))
+    names = ("end", "start", "received_at", "trace_id", "span_id")
+    end_at, start_at, received_at, trace_at, span_at = (PLACES[name] for name in names)
+    for number, made in enumerate(patterns):
+        cells = made.copy()
+        cells[end_at] = cells[received_at] = now - number
+        cells[start_at] = now - number + made[start_at]
+        cells[trace_at] = f"{first_id + number:032x}"
+        cells[span_at] = f"{first_id + number:016x}"
+        yield cells
 
 
 def differences(store: Store, asked: list[tuple[str, str, dict[str, object]]]) -> Iterator[str]:

@@ -25,6 +25,10 @@ PRESETS: Final[dict[str, tuple[str, timedelta]]] = {
     "7d": ("Last 7 days", timedelta(days=7)),
     "30d": ("Last 30 days", timedelta(days=30)),
 }
+STARTS: Final = {"7d": timedelta(hours=6), "30d": timedelta(days=1)}
+"""What the start of a long view is rounded down to, in UTC: the first bars of its charts are whole,
+and its oldest part is answered from rollups alone."""
+
 DEFAULT_RANGE: Final = "15m"
 MAX_CHOICES: Final = 50
 """Most values of one filter: a link can't grow without bound."""
@@ -36,6 +40,7 @@ PAGE_PARAMETERS: Final = ("hash",)
 _STEPS: Final = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600)
 _SHORT_RANGE: Final = timedelta(hours=1)
 _LONG_RANGE: Final = timedelta(hours=24)
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +60,12 @@ class Window:
         return Window(self.since - self.length, self.since)
 
     def bucket_seconds(self, most: int = 120) -> int:
-        """Return the smallest round width that cuts the window into at most ``most`` buckets."""
-        needed = self.length.total_seconds() / most
+        """Return the smallest round width that cuts the window into about ``most`` buckets.
+
+        A long view may be a little longer than its name says; up to a twentieth more buckets are
+        nearer to what was asked for than half as many.
+        """
+        needed = self.length.total_seconds() / most / 1.05
         return next((step for step in _STEPS if step >= needed), 86400)
 
 
@@ -96,14 +105,18 @@ class Filters:
     def window(self, now: datetime) -> Window:
         """Return the window at ``now``; its live end is rounded down to the refresh interval.
 
-        Rounding makes viewers with equal filters share one query result.
+        Rounding makes viewers with equal filters share one query result. The start of a long
+        window is rounded down, too (``STARTS``): it is at least as long as its name says.
         """
         if self.to is not None:
             until = self.to
         else:
             step = int(self.refresh_seconds)
             until = datetime.fromtimestamp(int(now.timestamp()) // step * step, UTC)
-        return Window(until - PRESETS[self.range][1], until)
+        since = until - PRESETS[self.range][1]
+        if grain := STARTS.get(self.range):
+            since -= (since - _EPOCH) % grain
+        return Window(since, until)
 
     def parameters(self, window: Window) -> dict[str, object]:
         """Return the query parameters that every filtered page query takes."""

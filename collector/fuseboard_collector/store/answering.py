@@ -6,14 +6,13 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
 
 import duckdb
 import pyarrow as pa
 
 from fuseboard_collector.errors import QueryParameterError, StoreError, UnknownQueryError
 from fuseboard_collector.reading import Batches
-from fuseboard_collector.store.named_queries import NamedQuery, load
+from fuseboard_collector.store.named_queries import NamedQuery, load, parsed
 from fuseboard_collector.store.rollups.choice import choose
 
 BATCH_ROWS = 10_000
@@ -56,7 +55,7 @@ class Answering:
         """Return the whole answer."""
         with self._translated(query.name):
             sql, parameters = choose(cursor, query, bound)
-            return cursor.execute(_parsed(sql), parameters).to_arrow_table()
+            return cursor.execute(parsed(sql), parameters).to_arrow_table()
 
     def batches(
         self, cursor: duckdb.DuckDBPyConnection, query: NamedQuery, bound: Mapping[str, object]
@@ -97,13 +96,6 @@ class Answering:
         except duckdb.Error as error:
             self.notice(error)
             raise StoreError(f"query {name!r} failed: {first_line(error)}") from error
-
-
-@cache
-def _parsed(sql: str) -> duckdb.Statement:
-    """Return the statement of a query's text; there are only so many texts."""
-    (statement,) = duckdb.extract_statements(sql)
-    return statement
 
 
 def first_line(error: Exception) -> str:

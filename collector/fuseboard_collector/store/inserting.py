@@ -5,7 +5,7 @@ from __future__ import annotations
 import duckdb
 import pyarrow as pa
 
-from fuseboard_collector.store.named_queries import load
+from fuseboard_collector.store.named_queries import load, parsed
 
 _MARKING = "INSERT INTO dirty_spans"
 
@@ -25,6 +25,6 @@ def insert_rows(
     try:
         for statement in load(f"insert_{table}", "writes").statements:
             if not (marked and statement.sql.lstrip().startswith(_MARKING)):
-                connection.execute(statement.sql)
+                connection.execute(parsed(statement.sql))
     finally:
         connection.unregister("incoming")

@@ -93,6 +93,13 @@ def _utc(value: object) -> object:
 
 
 @cache
+def parsed(sql: str) -> duckdb.Statement:
+    """Return the statement of a query's text; there are only so many texts."""
+    (statement,) = duckdb.extract_statements(sql)
+    return statement
+
+
+@cache
 def load(name: str, folder: str = "queries", variants: tuple[str, ...] = ()) -> NamedQuery:
     """Return the query ``<folder>/<name>.sql``.
 

@@ -3,7 +3,7 @@
 WITH argued AS
 -- include page_argued_again
 (
-    SELECT tool, argument, argument_text, class_of_fault, weight, last_end
+    SELECT tool, argument, argument_text, class_of_fault, is_fault, weight, last_end
     FROM (
         -- include page_argued
     ) AS calls_with_arguments
@@ -11,10 +11,9 @@ WITH argued AS
       AND @among($regions::VARCHAR[], region)
 ),
 worst AS (
-    SELECT tool, argument, MAX(argument_text) AS other_text, SUM(weight) AS faults,
-           MAX(last_end) AS last_end
+    SELECT tool, argument, SUM(weight) AS faults
     FROM argued
-    WHERE class_of_fault IS NOT NULL
+    WHERE is_fault
       AND @among($classes::VARCHAR[], class_of_fault)
     GROUP BY 1, 2
     ORDER BY faults DESC, tool,
@@ -22,7 +21,8 @@ worst AS (
     LIMIT 50
 ),
 by_class AS (
-    SELECT tool, argument, class_of_fault, SUM(weight) AS some_calls,
+    SELECT tool, argument, class_of_fault, MAX(argument_text) AS argument_text,
+           MAX(last_end) AS last_end, SUM(weight) AS some_calls,
            SUM(CASE WHEN class_of_fault IS NOT NULL
                          AND @among($classes::VARCHAR[], class_of_fault)
                     THEN weight ELSE 0 END) AS some_faults
@@ -36,7 +36,8 @@ placed AS (
     FROM by_class
 ),
 totals AS (
-    SELECT tool, argument, SUM(some_calls) AS calls,
+    SELECT tool, argument, MAX(argument_text) AS argument_text, SUM(some_calls) AS calls,
+           MAX(CASE WHEN some_faults > 0 THEN last_end END) AS last_end,
            MAX(CASE WHEN place = 1 THEN class_of_fault END) AS error_class
     FROM placed
     GROUP BY 1, 2
@@ -46,7 +47,7 @@ SELECT worst.tool AS tool,
        AS args_hash,
        totals.error_class AS error_class,
        worst.faults AS faults, totals.calls AS calls,
-       worst.faults / NULLIF(totals.calls, 0) AS fault_ratio, worst.last_end AS last_end
+       worst.faults / NULLIF(totals.calls, 0) AS fault_ratio, totals.last_end AS last_end
 FROM worst
 JOIN totals ON totals.tool = worst.tool AND totals.argument = worst.argument
 ORDER BY worst.faults DESC, worst.tool, args_hash;

@@ -131,7 +131,7 @@ def _variants(name: str, bound: Mapping[str, object]) -> tuple[Variants, Lengths
 def _keyed(cursor: Connection, window: tuple[datetime, datetime]) -> Variants:
     """Return the variants that tell arguments apart by number, and by text where some have none."""
     has_texts = _holds(cursor, "has_texts", {"since": window[0], "until": window[1]})
-    return ("keyed", "texted") if has_texts else ("keyed",)
+    return ("texted", "keyed") if has_texts else ("keyed",)
 
 
 def _exact(

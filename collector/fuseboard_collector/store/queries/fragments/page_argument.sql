@@ -1,1 +1,1 @@
-worst.other_text
+totals.argument_text

@@ -6,7 +6,8 @@ WITH steps AS (
 counted AS (
     SELECT *, SUM(n) OVER (PARTITION BY @keys ORDER BY step)::BIGINT AS upto,
            SUM(n) OVER (PARTITION BY @keys)::BIGINT AS total
-    FROM steps
+    -- A limit that is never reached tells the engine that there are not as many of them as rows.
+    FROM (SELECT * FROM steps LIMIT 1000000) AS few_steps
 ),
 marks AS MATERIALIZED (
     SELECT @keys, step, n, total, share, (total * share + 99) // 100 - (upto - n) AS place,
@@ -15,7 +16,7 @@ marks AS MATERIALIZED (
     CROSS JOIN
     -- include page_shares
     WHERE (total * share + 99) // 100 > upto - n AND (total * share + 99) // 100 <= upto
-    LIMIT 1000000  -- never reached, but tells the engine which side of the join is the small one
+    LIMIT 1000000  -- and which side of the join is the small one
 ),
 -- With as many values below or above all others as it takes to have the one at its place in the
 -- middle: medians are found in half of the time that sorting takes. Materialised, or the engine

@@ -1,1 +1,1 @@
-COALESCE(worst.other_text, 'v1:' || printf('%016x', worst.argument))
+COALESCE(totals.argument_text, 'v1:' || printf('%016x', worst.argument))
