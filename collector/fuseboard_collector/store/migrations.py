@@ -21,6 +21,7 @@ SCHEMA_FILES = (
     "006_short_columns",
     "007_breaker_rollups",
     "008_argument_keys",
+    "009_named_regions",
 )
 """In the order in which they are applied; the schema version is how many have been."""
 

@@ -1,4 +1,4 @@
-SELECT span + INTERVAL 1 MICROSECOND AS moment, tool, COALESCE(region, 'unknown') AS region,
+SELECT span + INTERVAL 1 MICROSECOND AS moment, tool, region,
        NULL AS error_class, step AS length, weight
 FROM (SELECT span, tool, region, step, weight FROM @these_h
       -- include page_of_hours

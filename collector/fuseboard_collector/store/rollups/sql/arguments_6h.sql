@@ -18,7 +18,7 @@ listed AS (
     FROM used
     GROUP BY span, tool
 )
-SELECT listed.span, calls.tool, calls.region, calls.args_hash, calls.args_key,
+SELECT listed.span, calls.tool, COALESCE(calls.region, 'unknown') AS region, calls.args_hash, calls.args_key,
        CASE WHEN calls.outcome IN ('error', 'rejected')
             THEN COALESCE(calls.error_class, 'unclassified') ELSE calls.error_class END
            AS error_class,

@@ -1,5 +1,6 @@
 SELECT time_bucket(INTERVAL 15 MINUTE, "end" - INTERVAL 1 MICROSECOND) AS span,
-       framework, instrumentation, tool, region, outcome, error_class,
+       framework, instrumentation, tool, COALESCE(region, 'unknown') AS region, outcome,
+       error_class,
        -- include call_sums
 FROM tool_calls
 -- include of_the_span

@@ -1,4 +1,5 @@
-SELECT time_bucket(INTERVAL 1 HOUR, "end" - INTERVAL 1 MICROSECOND) AS span, tool, region,
+SELECT time_bucket(INTERVAL 1 HOUR, "end" - INTERVAL 1 MICROSECOND) AS span, tool,
+       COALESCE(region, 'unknown') AS region,
        COALESCE(step, @step(duration_seconds, 8))::SMALLINT AS step, SUM(weight) AS weight,
        list(duration_seconds) AS lengths
 FROM tool_calls

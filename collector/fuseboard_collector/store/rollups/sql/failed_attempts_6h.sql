@@ -1,5 +1,5 @@
 SELECT time_bucket(INTERVAL 6 HOUR, "end" - INTERVAL 1 MICROSECOND) AS span,
-       tool, region, error_class,
+       tool, COALESCE(region, 'unknown') AS region, error_class,
        least(number, 10)::SMALLINT AS number, SUM(weight) AS weight
 FROM attempts
 -- include of_the_span

@@ -1,9 +1,6 @@
-SELECT time_bucket(INTERVAL 6 HOUR, "end" - INTERVAL 1 MICROSECOND) AS span,
-       tool, region,
-       COALESCE(error_class, 'unclassified') AS error_class, classifier_id, error_type,
-       http_status, SUM(weight) AS weight, MAX("end") AS last_end
-FROM tool_calls
--- include of_the_span
-  AND (error_class IS NOT NULL OR outcome IN ('error', 'rejected'))
+SELECT time_bucket(INTERVAL 6 HOUR, span) AS span, tool, region, error_class, classifier_id,
+       error_type, http_status, SUM(weight) AS weight, MAX(last_end) AS last_end
+FROM faults_h
+WHERE span >= $since::TIMESTAMP AND span < $until::TIMESTAMP
 GROUP BY ALL
 ORDER BY span, tool, region;

@@ -11,6 +11,6 @@ FROM (SELECT duration_max
             -- include page_of_sixes
            ) AS rolled
       WHERE @among($tools::VARCHAR[], tool)
-        AND @among($regions::VARCHAR[], COALESCE(region, 'unknown'))
+        AND @among($regions::VARCHAR[], region)
       ORDER BY duration_max DESC
       LIMIT $row_limit::BIGINT) AS longest;

@@ -1,5 +1,5 @@
 UNION ALL
-SELECT tool, COALESCE(region, 'unknown') AS region, error_class, number, weight
+SELECT tool, region, error_class, number, weight
 FROM (SELECT * FROM failed_attempts_6h
       -- include page_of_sixes
       UNION ALL
