@@ -27,6 +27,7 @@ from storing.build import build, roll_up
 from fuseboard_collector.store import Batch, Store, ToolCall, named_queries, open_store
 from fuseboard_collector.store.rollups.choice import EXACT_WINDOW
 from fuseboard_collector.store.rows import micros
+from fuseboard_dashboard.charts.breakers import MAX_BREAKERS
 from fuseboard_dashboard.filters import PRESETS, Filters, Window, rfc3339
 from fuseboard_dashboard.view import QUERY_PARAMETERS
 from fuseboard_server import garbage
@@ -101,18 +102,23 @@ def questions(store: Store) -> Iterator[tuple[str, str, dict[str, object]]]:
         window = Filters(range=view, to=newest).window(newest)
         for name in QUERY_PARAMETERS:
             for kind in KINDS if name == "page_calls" else ("",):
-                given = parameters(name, window, kind)
+                given = parameters(store, name, window, kind)
                 yield f"{name.removeprefix('page_')} {kind} {view}".replace("  ", " "), name, given
 
 
-def parameters(name: str, window: Window, kind: str) -> dict[str, object]:
+def parameters(store: Store, name: str, window: Window, kind: str) -> dict[str, object]:
     """Return the parameters of a query in a view without filters."""
+    breakers = None
+    if "breakers" in QUERY_PARAMETERS[name]:
+        states = store.query("page_breaker_states", parameters(store, "page_breaker_states", window, ""))
+        breakers = states["breaker"][:MAX_BREAKERS].to_pylist()
     values: dict[str, object] = {
         "since": rfc3339(window.since),
         "until": rfc3339(window.until),
         "bucket_us": window.bucket_seconds(BUCKETS.get(name, 120)) * 1_000_000,
         "kind": kind,
         "row_limit": KINDS.get(kind),
+        "breakers": breakers,
     }
     return {key: values.get(key) for key in QUERY_PARAMETERS[name]}
 

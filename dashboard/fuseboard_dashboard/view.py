@@ -33,7 +33,7 @@ QUERY_PARAMETERS: Final[dict[str, tuple[str, ...]]] = {
     "page_attempt_faults": _ALL,
     "page_attempt_latency": _ALL,
     "page_breaker_states": (*_WINDOW, *_NAMES),
-    "page_breaker_timeline": (*_WINDOW, *_NAMES),
+    "page_breaker_timeline": (*_WINDOW, *_NAMES, "breakers"),
     "page_breaker_transitions": (*_WINDOW, *_NAMES),
     "page_calls": (*_ALL, "kind", "args_hash", "row_limit"),
     "page_error_arguments": _ALL,

@@ -59,9 +59,12 @@ def opened() -> Iterator[Store]:
             store.close()
 
 
-def parameters(window: Window, **chosen: object) -> dict[str, Any]:
+def parameters(
+    window: Window, name: str = "page_breaker_timeline", **chosen: object
+) -> dict[str, Any]:
     since, until = (moment.replace(tzinfo=None) for moment in window)
-    return {"since": since, "until": until, "tools": None, "regions": None, **chosen}
+    bound = {"since": since, "until": until, "tools": None, "regions": None, **chosen}
+    return {"breakers": None, **bound} if name == "page_breaker_timeline" else bound
 
 
 def raw(store: Store, name: str, bound: dict[str, Any]) -> Rows:
@@ -73,8 +76,8 @@ def raw(store: Store, name: str, bound: dict[str, Any]) -> Rows:
 
 
 def check_equal(store: Store, window: Window, **chosen: object) -> None:
-    bound = parameters(window, **chosen)
     for name in QUERIES:
+        bound = parameters(window, name, **chosen)
         assert store.query(name, bound).to_pylist() == raw(store, name, bound), name
 
 
@@ -175,6 +178,22 @@ def test_breakers_of_any_history_are_the_same_from_rollups_and_from_rows(
 
 
 @settings(max_examples=8, deadline=None)
+@given(transitions(), windows(), st.sets(names, max_size=2))
+def test_the_timeline_of_some_breakers_is_what_all_have_of_them(
+    history: list[BreakerTransition], window: Window, some: set[str]
+) -> None:
+    with opened() as store:
+        store.append(Batch(transitions=history)).result(60)
+        for roll_up in (lambda: None, store.roll_up):
+            roll_up()
+            every, chosen = (
+                store.query("page_breaker_timeline", parameters(window, breakers=names)).to_pylist()
+                for names in (None, sorted(some))
+            )
+            assert chosen == [row for row in every if row["breaker"] in some]
+
+
+@settings(max_examples=8, deadline=None)
 @given(transitions(), windows())
 def test_timelines_show_the_worst_state_of_all_processes_at_every_moment(
     history: list[BreakerTransition], window: Window
@@ -222,7 +241,7 @@ def store(make_store: Callable[..., Store]) -> Store:
 
 
 def state(store: Store, window: Window = (NOW - DAY, NOW)) -> tuple[str, datetime | None]:
-    (row,) = store.query("page_breaker_states", parameters(window)).to_pylist()
+    (row,) = store.query("page_breaker_states", parameters(window, "page_breaker_states")).to_pylist()
     return row["state"], row["since_time"]
 
 
@@ -230,7 +249,8 @@ def test_a_breaker_whose_only_change_lies_twenty_days_back_is_still_open(store: 
     then = NOW - 20 * DAY
     store.append(Batch(transitions=[move(then, "closed open", reason="why")])).result(60)
     store.roll_up()
-    (row,) = store.query("page_breaker_states", parameters((NOW - HOUR, NOW))).to_pylist()
+    bound = parameters((NOW - HOUR, NOW), "page_breaker_states")
+    (row,) = store.query("page_breaker_states", bound).to_pylist()
     assert (row["state"], row["reason"]) == ("open", "why")
     assert row["since_time"] == then.replace(tzinfo=None)
     (stretch,) = store.query("page_breaker_timeline", parameters((NOW - HOUR, NOW))).to_pylist()
@@ -270,7 +290,7 @@ def test_filters_look_into_a_breaker_that_tools_share(store: Store) -> None:
     store.append(Batch(transitions=history)).result(60)
     store.roll_up()
     for tools, expected in ((["alpha"], "open"), (["beta"], "closed"), (None, "closed")):
-        bound = parameters((NOW - DAY, NOW), tools=tools)
+        bound = parameters((NOW - DAY, NOW), "page_breaker_states", tools=tools)
         (row,) = store.query("page_breaker_states", bound).to_pylist()
         assert row["state"] == expected
         check_equal(store, (NOW - 5 * DAY, NOW), tools=tools)

@@ -85,7 +85,8 @@ def parameters(name: str, since: datetime, until: datetime, **extra: object) -> 
 
     values: dict[str, object] = {
         "since": since, "until": until, "tools": None, "classes": None, "regions": None,
-        "bucket_us": 21_600_000_000, "kind": "all", "args_hash": None, "row_limit": 1000, **extra,
+        "bucket_us": 21_600_000_000, "kind": "all", "args_hash": None, "row_limit": 1000,
+        "breakers": None, **extra,
     }  # fmt: skip
     return {key: values[key] for key in QUERY_PARAMETERS[name]}
 

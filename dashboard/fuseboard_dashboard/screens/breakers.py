@@ -69,7 +69,9 @@ def _headline(states: pd.DataFrame, transitions: pd.DataFrame) -> list[markup.St
 
 def _timeline(view: View, states: pd.DataFrame) -> None:
     axis = view.axis(60)
-    timeline = view.ask("page_breaker_timeline")
+    # The states come worst first, and of equals what changed last: what there is to see is there.
+    worst = states["breaker"].head(breakers.MAX_BREAKERS).tolist()
+    timeline = view.ask("page_breaker_timeline", breakers=worst)
     worst_first = {name: place for place, name in enumerate(states["breaker"])}
     calm = (BreakerState.CLOSED, theme.UNKNOWN_STATE)
     busy = timeline.loc[~timeline["state"].isin(calm), "breaker"].unique()
@@ -87,7 +89,7 @@ def _timeline(view: View, states: pd.DataFrame) -> None:
     with panel("States over what drove them", words):
         figure = breakers.states_above_rates(timeline, series, axis, RETRY_LINE)
         st.plotly_chart(figure, key="breaker_states")
-        hidden = timeline["breaker"].nunique() - breakers.MAX_BREAKERS
+        hidden = len(states) - breakers.MAX_BREAKERS
         if hidden > 0:
             st.caption(f"{hidden} calmer breakers are not drawn; filter by tool or region.")
 

@@ -1,7 +1,8 @@
 -- Stretches of one state per breaker within the window, worst state over processes. Unknown where
 -- no process that has the breaker had given a sign yet or any more, and where one fell silent with
 -- its breaker not closed while no other's is worse. A stretch that began before the window is cut
--- at its start, the present one ends at its end. Parameters: since, until, tools, regions.
+-- at its start, the present one ends at its end. Parameters: since, until, tools, regions, breakers
+-- (their names).
 --
 -- Every change adds to the numbers of processes in each state; the running sum tells which state is
 -- the worst. At the window's end the numbers of a breaker are back at none, so that no sum has to

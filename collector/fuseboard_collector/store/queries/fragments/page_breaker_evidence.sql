@@ -13,6 +13,7 @@ moves AS MATERIALIZED (
 chosen_moves AS (
     SELECT * FROM moves
     WHERE @among($tools::VARCHAR[], tool) AND @among($regions::VARCHAR[], region)
+      -- include page_of_breakers of moves
 ),
 -- The first and the last of them of each process's breaker, by day.
 stints AS MATERIALIZED (
@@ -59,6 +60,7 @@ hints AS MATERIALIZED (
         AND last_moves.instance = listed.instance
     WHERE @among($tools::VARCHAR[], listed.tool)
       AND @among($regions::VARCHAR[], listed.region)
+      -- include page_of_breakers of listed
       AND (last_moves.time IS NULL OR last_moves.time <= listed.time - INTERVAL 1 SECOND)
     UNION ALL
     SELECT last_moves.breaker, last_moves.tool, last_moves.region, last_moves.upstream,
@@ -81,6 +83,8 @@ guarded AS (
         FROM (
             -- include page_guards
         ) AS all_guards
+        -- Never reached: it keeps the engine from making the name of each row to look for it.
+        LIMIT 1000000000
     ) AS guards
     WHERE @among($tools::VARCHAR[], tool)
       AND @among($regions::VARCHAR[], COALESCE(region, 'unknown'))
@@ -115,4 +119,5 @@ members AS MATERIALIZED (
           GROUP BY breaker, instance) AS known
     JOIN lives ON lives.instance = known.instance
     WHERE ended > $since::TIMESTAMP
+      -- include page_of_breakers of known
 )

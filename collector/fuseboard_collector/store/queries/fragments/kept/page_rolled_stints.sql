@@ -12,5 +12,6 @@ FROM (SELECT breaker, instance, MIN(tool) AS tool, MIN(region) AS region,
         AND span < $since::TIMESTAMP
         AND @among($tools::VARCHAR[], tool)
         AND @among($regions::VARCHAR[], region)
+        -- include page_of_breakers of breakers_d
       GROUP BY breaker, instance) AS earlier
 -- include page_whole_stints

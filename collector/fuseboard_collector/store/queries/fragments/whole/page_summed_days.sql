@@ -42,7 +42,9 @@ steps AS (
                 FROM (SELECT number, place, closed_base, held_base, unnest(steps) AS step
                       FROM (SELECT * FROM breaker_steps_d
                             -- include page_of_kept_days
-                              AND span >= $kept_since::TIMESTAMP) AS kept
+                              AND span >= $kept_since::TIMESTAMP
+                              -- include page_of_breakers of breaker_steps_d
+                           ) AS kept
                       JOIN days ON days.span = kept.span AND days.breaker = kept.breaker
                       WHERE is_rolled AND NOT is_plain) AS kept_anew) AS parts
           GROUP BY number, moment) AS summed
@@ -53,7 +55,9 @@ steps AS (
     FROM (SELECT place, closed_before, held_before, unnest(steps) AS step
           FROM (SELECT * FROM breaker_steps_d
                 -- include page_of_kept_days
-                  AND span >= $kept_since::TIMESTAMP) AS kept
+                  AND span >= $kept_since::TIMESTAMP
+                  -- include page_of_breakers of breaker_steps_d
+               ) AS kept
           JOIN days ON days.span = kept.span AND days.breaker = kept.breaker
           WHERE is_plain) AS kept_plain
 )

@@ -6,3 +6,4 @@ FROM breakers_d
   AND span >= $kept_since::TIMESTAMP
   AND @among($tools::VARCHAR[], tool)
   AND @among($regions::VARCHAR[], region)
+  -- include page_of_breakers of breakers_d
