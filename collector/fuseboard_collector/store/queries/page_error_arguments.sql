@@ -12,9 +12,10 @@ WITH argued AS
 ),
 worst AS (
     SELECT tool, argument, SUM(weight) AS faults
-    FROM argued
-    WHERE is_fault
-      AND @among($classes::VARCHAR[], class_of_fault)
+    FROM (
+        -- include page_failing
+    ) AS failing
+    WHERE @among($classes::VARCHAR[], class_of_fault)
     GROUP BY 1, 2
     ORDER BY faults DESC, tool,
              -- include page_argument_order

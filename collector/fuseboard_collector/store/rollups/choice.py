@@ -121,7 +121,9 @@ def _variants(name: str, bound: Mapping[str, object]) -> tuple[Variants, Lengths
     if name in _OVERALL and not any(bound.get(item) is not None for item in _NARROWING):
         rolled, lengths = ("overall", *rolled), Lengths(hours=True, sixes=False, days=False)
     if not is_sketched:
-        return rolled, lengths
+        # Longer rollups keep only some of the arguments.
+        is_exact = _depends(name, "keyed")
+        return rolled, replace(lengths, sixes=False, days=False) if is_exact else lengths
     if "overall" in rolled:
         return ("stepped", *rolled, "sketched"), lengths
     is_classed = bound.get("classes") is not None

@@ -8,8 +8,8 @@ from typing import Final
 TABLES: Final[Mapping[int, tuple[str, ...]]] = {
     1: (
         "calls_15m", "overall_15m", "steps_15m", "calls_h", "durations_h", "fault_durations_h",
-        "attempt_durations_h", "fault_attempt_durations_h", "faults_h", "guards_h", "callers_h",
-        "beats_h",
+        "attempt_durations_h", "fault_attempt_durations_h", "faults_h", "fault_arguments_h",
+        "guards_h", "callers_h", "beats_h",
     ),
     6: (
         "calls_6h", "durations_6h", "fault_durations_6h", "attempt_durations_6h",

@@ -33,3 +33,23 @@ FROM tool_calls
 WHERE error_class IS NOT NULL OR outcome IN ('error', 'rejected')
 GROUP BY ALL
 ORDER BY span, tool, region;
+
+-- The arguments of faults by the hour, all of them.
+CREATE TABLE fault_arguments_h (
+    span        TIMESTAMP NOT NULL,
+    tool        VARCHAR   NOT NULL,
+    region      VARCHAR   NOT NULL,
+    args_hash   VARCHAR,                  -- where it has no number
+    args_key    UBIGINT,
+    error_class VARCHAR   NOT NULL,       -- unclassified where the call has none
+    weight      DOUBLE    NOT NULL
+);
+INSERT INTO fault_arguments_h
+SELECT time_bucket(INTERVAL 1 HOUR, "end" - INTERVAL 1 MICROSECOND) AS span, tool,
+       COALESCE(region, 'unknown') AS region,
+       CASE WHEN args_key IS NULL THEN args_hash END AS args_hash, args_key,
+       COALESCE(error_class, 'unclassified') AS error_class, SUM(weight) AS weight
+FROM tool_calls
+WHERE args_hash IS NOT NULL AND (error_class IS NOT NULL OR outcome IN ('error', 'rejected'))
+GROUP BY ALL
+ORDER BY span, tool, region;

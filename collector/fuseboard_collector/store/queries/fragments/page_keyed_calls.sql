@@ -4,5 +4,6 @@ SELECT tool, COALESCE(region, 'unknown') AS region, args_key, args_hash,
        error_class IS NOT NULL OR outcome IN ('error', 'rejected') AS is_fault, weight, "end" AS last_end
 FROM (
     -- include page_raw_calls
+    -- include page_calls_of_hours
 ) AS raw_calls
 -- include page_rolled_arguments

@@ -1,0 +1,9 @@
+UNION ALL
+SELECT tool, region, args_key, args_hash, error_class, weight
+FROM (SELECT * FROM arguments_6h
+      -- include page_of_sixes
+      UNION ALL
+      SELECT * FROM arguments_d
+      -- include page_of_days
+     ) AS rolled
+WHERE error_class IS NOT NULL
