@@ -16,7 +16,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
 
@@ -110,8 +110,9 @@ def parameters(store: Store, name: str, window: Window, kind: str) -> dict[str, 
     """Return the parameters of a query in a view without filters."""
     breakers = None
     if "breakers" in QUERY_PARAMETERS[name]:
-        states = store.query("page_breaker_states", parameters(store, "page_breaker_states", window, ""))
-        breakers = states["breaker"][:MAX_BREAKERS].to_pylist()
+        states = "page_breaker_states"
+        known = store.query(states, parameters(store, states, window, kind))
+        breakers = known["breaker"][:MAX_BREAKERS].to_pylist()
     values: dict[str, object] = {
         "since": rfc3339(window.since),
         "until": rfc3339(window.until),

@@ -241,7 +241,8 @@ def store(make_store: Callable[..., Store]) -> Store:
 
 
 def state(store: Store, window: Window = (NOW - DAY, NOW)) -> tuple[str, datetime | None]:
-    (row,) = store.query("page_breaker_states", parameters(window, "page_breaker_states")).to_pylist()
+    bound = parameters(window, "page_breaker_states")
+    (row,) = store.query("page_breaker_states", bound).to_pylist()
     return row["state"], row["since_time"]
 
 
