@@ -207,3 +207,29 @@ def test_a_newer_file_is_neither_opened_nor_backed_up_as_if_it_were_known(tmp_pa
         with pytest.raises(StoreVersionError, match=r"knows versions up to .*Upgrade fuseboard"):
             opening(path)
     assert path.read_bytes() == before
+
+
+def test_rollups_of_before_name_regions_and_keep_their_faults_by_the_hour(tmp_path: Path) -> None:
+    path = old_file(tmp_path / "f.duckdb", 8)
+    with duckdb.connect(str(path)) as connection:
+        connection.execute(
+            "UPDATE tool_calls SET region = 'eu' WHERE minute(\"end\") % 3 = 0; "
+            "UPDATE tool_calls SET args_key = 7, args_hash = 'v1:0000000000000007'; "
+            "INSERT INTO durations_h (span, tool, region, step, weight) "
+            "SELECT date_trunc('hour', \"end\"), tool, region, 1, weight FROM tool_calls"
+        )
+    open_store(path, retention_days=None).close()
+    with duckdb.connect(str(path), read_only=True) as connection:
+        rolled, faults, arguments = (
+            connection.execute(
+                f"SELECT region, sum(weight) FROM {table} GROUP BY 1 ORDER BY 1"  # noqa: S608
+            ).fetchall()
+            for table in ("durations_h", "faults_h", "fault_arguments_h")
+        )
+        raw = connection.execute(
+            "SELECT coalesce(region, 'unknown'), count(*), "
+            "count(*) FILTER (WHERE outcome = 'error') FROM tool_calls GROUP BY 1 ORDER BY 1"
+        ).fetchall()
+    assert [region for region, *_ in raw] == ["eu", "unknown"]
+    assert rolled == [(region, calls) for region, calls, _ in raw]
+    assert faults == arguments == [(region, failed) for region, _, failed in raw if failed]
