@@ -222,7 +222,7 @@ def test_rollups_of_before_name_regions_and_keep_their_faults_by_the_hour(tmp_pa
     with duckdb.connect(str(path), read_only=True) as connection:
         rolled, faults, arguments = (
             connection.execute(
-                f"SELECT region, sum(weight) FROM {table} GROUP BY 1 ORDER BY 1"  # noqa: S608
+                f"SELECT region, sum(weight) FROM {table} GROUP BY 1 ORDER BY 1"
             ).fetchall()
             for table in ("durations_h", "faults_h", "fault_arguments_h")
         )
