@@ -38,6 +38,8 @@ BATCH = 500
 VIEWS = ("15m", "24h", "7d", "30d")
 BUCKETS = {"page_trend": 60, "page_series": 60}
 """In how many buckets the dashboard asks for the window at most; 120 elsewhere."""
+CHECK_MEMORY = "8GB"
+"""What counting a hundred million raw rows takes."""
 KINDS = {"all": 100, "faults": 100, "retried": 100, "slow": 25}
 STEP = 2 ** (1 / 8)
 """The widest that a quantile out of a histogram may be off."""
@@ -79,9 +81,9 @@ def measure(path: Path, rounds: int, args: object) -> int:
                     store.query(name, given)
                     if turn:  # the first warms up
                         times[label].append((time.perf_counter() - began) * 1000)
-        different = [] if args.no_check else list(differences(store, asked))  # type: ignore[attr-defined]
     finally:
         store.close()
+    different = [] if args.no_check else list(differences(path, asked))  # type: ignore[attr-defined]
     rows = {label: figures(taken) for label, taken in times.items()}
     rows["(acknowledged write)"] = figures(acks)
     measuring.report("ms a query while calls are stored", rows, args)  # type: ignore[arg-type]
@@ -181,17 +183,28 @@ def fresh(patterns: list[list[object]], first_id: int) -> Iterator[list[object]]
         yield cells
 
 
-def differences(store: Store, asked: list[tuple[str, str, dict[str, object]]]) -> Iterator[str]:
+def differences(path: Path, asked: list[tuple[str, str, dict[str, object]]]) -> Iterator[str]:
     """Yield which answers differ from those counted from the raw rows alone."""
-    for label, name, given in asked:
-        print(f"\rcounting raw rows for {label:40}", end="", file=sys.stderr, flush=True)
-        query = named_queries.load(name, variants=("slowest",) if "slow" in label else ())
-        with store._open_database().cursor() as cursor:
-            bound = query.bind(given)
-            plain = cursor.sql(query.statements[0].sql, params=bound).to_arrow_table()
-        is_long = PRESETS[label.rsplit(" ", 1)[1]][1] > EXACT_WINDOW
-        if why := unlike(store.query(name, given), plain, widths(name, is_long=is_long)):
-            yield f"{label} differs from the raw rows: {why}"
+    store = open_store(path, retention_days=None, memory_limit=CHECK_MEMORY)
+    try:
+        for label, name, given in asked:
+            print(f"\rcounting raw rows for {label:40}", end="", file=sys.stderr, flush=True)
+            query = named_queries.load(name, variants=plainest(label))
+            with store._open_database().cursor() as cursor:
+                bound = query.bind(given)
+                plain = cursor.sql(query.statements[0].sql, params=bound).to_arrow_table()
+            is_long = PRESETS[label.rsplit(" ", 1)[1]][1] > EXACT_WINDOW
+            if why := unlike(store.query(name, given), plain, widths(name, is_long=is_long)):
+                yield f"{label} differs from the raw rows: {why}"
+    finally:
+        store.close()
+
+
+def plainest(label: str) -> tuple[str, ...]:
+    """Return the variants of a query that look at nothing but raw rows."""
+    if label.startswith("error_arguments"):
+        return ("keyed",)  # by number: a hundred million texts at once fit into no memory
+    return ("slowest",) if "slow" in label else ()
 
 
 def widths(name: str, *, is_long: bool) -> dict[str, float]:
