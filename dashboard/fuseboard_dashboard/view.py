@@ -101,7 +101,7 @@ class View:
         return record(self.ask("page_totals"))
 
     def axis(self, most: int = 120) -> TimeAxis:
-        """Return the time axis of the window in at most ``most`` buckets."""
+        """Return the time axis of the window in about ``most`` buckets."""
         width = self.window.bucket_seconds(most)
         return TimeAxis(self.window, width, self.zone, self.zone_name)
 

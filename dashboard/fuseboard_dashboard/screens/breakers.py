@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any, Final
 
 import pandas as pd
@@ -17,6 +18,7 @@ from fuseboard_dashboard.view import View, panel
 from fuseboard_dashboard.vocabulary import reason_words
 
 _NO_WINDOW: Final = "In the breaker's window; – where a probe or the clock decided"
+_CALM: Final = (BreakerState.CLOSED, theme.UNKNOWN_STATE)
 _COUNTS: Final = ("calls", "judged", "errors", "attempted", "retried")
 
 
@@ -69,12 +71,10 @@ def _headline(states: pd.DataFrame, transitions: pd.DataFrame) -> list[markup.St
 
 def _timeline(view: View, states: pd.DataFrame) -> None:
     axis = view.axis(60)
-    # The states come worst first, and of equals what changed last: what there is to see is there.
-    worst = states["breaker"].head(breakers.MAX_BREAKERS).tolist()
-    timeline = view.ask("page_breaker_timeline", breakers=worst)
+    drawn = worth_drawing(states, view.window.since)
+    timeline = view.ask("page_breaker_timeline", breakers=drawn)
     worst_first = {name: place for place, name in enumerate(states["breaker"])}
-    calm = (BreakerState.CLOSED, theme.UNKNOWN_STATE)
-    busy = timeline.loc[~timeline["state"].isin(calm), "breaker"].unique()
+    busy = timeline.loc[~timeline["state"].isin(_CALM), "breaker"].unique()
     order = timeline.assign(
         place=timeline["breaker"].map(worst_first), quiet=~timeline["breaker"].isin(busy)
     )
@@ -89,9 +89,24 @@ def _timeline(view: View, states: pd.DataFrame) -> None:
     with panel("States over what drove them", words):
         figure = breakers.states_above_rates(timeline, series, axis, RETRY_LINE)
         st.plotly_chart(figure, key="breaker_states")
-        hidden = len(states) - breakers.MAX_BREAKERS
-        if hidden > 0:
+        if hidden := len(states) - len(drawn):
             st.caption(f"{hidden} calmer breakers are not drawn; filter by tool or region.")
+
+
+def worth_drawing(states: pd.DataFrame, since: datetime) -> list[str]:
+    """Return the names of the breakers to draw, at most ``MAX_BREAKERS``.
+
+    Those that are not closed and those that changed in the window come before those of which there
+    is nothing to see.
+
+    Args:
+        states: Rows of ``page_breaker_states``, worst first and of equals what changed last.
+        since: Start of the window.
+    """
+    began = since.astimezone(UTC).replace(tzinfo=None)
+    is_calm = states["state"].isin(_CALM) & ~(states["since_time"] > began)
+    ordered = states.assign(is_calm=is_calm).sort_values("is_calm", kind="stable")
+    return list(ordered["breaker"].head(breakers.MAX_BREAKERS))
 
 
 def _states(view: View, states: pd.DataFrame) -> str:
