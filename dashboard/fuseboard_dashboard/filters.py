@@ -25,9 +25,11 @@ PRESETS: Final[dict[str, tuple[str, timedelta]]] = {
     "7d": ("Last 7 days", timedelta(days=7)),
     "30d": ("Last 30 days", timedelta(days=30)),
 }
-STARTS: Final = {"7d": timedelta(hours=6), "30d": timedelta(days=1)}
-"""What the start of a long view is rounded down to, in UTC: the first bars of its charts are whole,
-and its oldest part is answered from rollups alone."""
+STARTS: Final = {"7d": timedelta(hours=12), "30d": timedelta(days=1)}
+"""Where long views begin, in UTC: the first bars of their charts are whole, their oldest part is
+answered from rollups alone."""
+_KEPT_RANGE: Final = "30d"
+"""Begins at the next whole day, not at the last: no older calls are kept by default."""
 
 DEFAULT_RANGE: Final = "15m"
 MAX_CHOICES: Final = 50
@@ -55,17 +57,9 @@ class Window:
         """Return until − since."""
         return self.until - self.since
 
-    def previous(self) -> Window:
-        """Return the window of the same length just before."""
-        return Window(self.since - self.length, self.since)
-
     def bucket_seconds(self, most: int = 120) -> int:
-        """Return the smallest round width that cuts the window into about ``most`` buckets.
-
-        A long view may be a little longer than its name says; up to a twentieth more buckets are
-        nearer to what was asked for than half as many.
-        """
-        needed = self.length.total_seconds() / most / 1.05
+        """Return the smallest round width that cuts the window into at most ``most`` buckets."""
+        needed = self.length.total_seconds() / most
         return next((step for step in _STEPS if step >= needed), 86400)
 
 
@@ -106,7 +100,7 @@ class Filters:
         """Return the window at ``now``; its live end is rounded down to the refresh interval.
 
         Rounding makes viewers with equal filters share one query result. The start of a long
-        window is rounded down, too (``STARTS``): it is at least as long as its name says.
+        window is rounded, too (``STARTS``).
         """
         if self.to is not None:
             until = self.to
@@ -116,7 +110,18 @@ class Filters:
         since = until - PRESETS[self.range][1]
         if grain := STARTS.get(self.range):
             since -= (since - _EPOCH) % grain
+            if self.range == _KEPT_RANGE and since < until - PRESETS[self.range][1]:
+                since += grain
         return Window(since, until)
+
+    def before(self, window: Window) -> Window:
+        """Return the window to compare one with: as many days (hours, minutes) earlier as chosen.
+
+        Weekdays and hours of the day are in both equally often, also where the view is longer than
+        its name says.
+        """
+        length = PRESETS[self.range][1]
+        return Window(window.since - length, window.until - length)
 
     def parameters(self, window: Window) -> dict[str, object]:
         """Return the query parameters that every filtered page query takes."""

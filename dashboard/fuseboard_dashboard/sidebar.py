@@ -46,7 +46,7 @@ def known_values() -> Known:
     """Return the tools and regions of the last 30 days; anything goes if the store is away."""
     now = source.current().clock()
     until = now.replace(second=0, microsecond=0) + timedelta(minutes=1)
-    since = (until - timedelta(days=FACET_DAYS)).replace(hour=0, minute=0)
+    since = (until - timedelta(days=FACET_DAYS - 1)).replace(hour=0, minute=0)
     window = {"since": rfc3339(since), "until": rfc3339(until)}
     try:
         answer = CACHE.ask(source.current().reader, "page_facets", window, source.current().clock)

@@ -101,7 +101,7 @@ class View:
         return record(self.ask("page_totals"))
 
     def axis(self, most: int = 120) -> TimeAxis:
-        """Return the time axis of the window in about ``most`` buckets."""
+        """Return the time axis of the window in at most ``most`` buckets."""
         width = self.window.bucket_seconds(most)
         return TimeAxis(self.window, width, self.zone, self.zone_name)
 
@@ -114,8 +114,8 @@ class View:
         return replace(self, filters=filters)
 
     def before(self) -> View:
-        """Return the window just before, to tell what changed."""
-        return replace(self, window=self.window.previous())
+        """Return the window before, to tell what changed."""
+        return replace(self, window=self.filters.before(self.window))
 
     def local(self, times: pd.Series) -> pd.Series:
         """Turn a column of UTC times into wall times of the viewer."""

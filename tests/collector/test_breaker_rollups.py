@@ -193,6 +193,30 @@ def test_the_timeline_of_some_breakers_is_what_all_have_of_them(
             assert chosen == [row for row in every if row["breaker"] in some]
 
 
+@pytest.mark.parametrize("chosen", [{"breakers": ["beta"]}, {"tools": ["beta"]}])
+def test_what_a_filter_hides_of_a_process_still_tells_that_it_lived(
+    store: Store, chosen: dict[str, Any]
+) -> None:
+    """Its only heartbeat tells of a breaker that opened forty minutes earlier."""
+    minute = timedelta(minutes=1)
+    hidden = {"breaker": "alpha", "tool": "alpha", "state": "open",
+              "since": (NOW - 50 * minute).replace(tzinfo=None).isoformat()}  # fmt: skip
+    beat = Heartbeat(micros(NOW - 10 * minute), "one", breakers=json.dumps([hidden]))
+    call = ToolCall("beta", end=NOW - 10 * minute, instance="one", breaker_state="closed")
+    store.append(Batch(heartbeats=[beat], calls=[call])).result(60)
+    window = (NOW - HOUR, NOW)
+    every, some = (
+        store.query("page_breaker_timeline", parameters(window, **filters)).to_pylist()
+        for filters in ({}, chosen)
+    )
+    assert some == [row for row in every if row["breaker"] == "beta"]
+    assert [row["state"] for row in some] == ["unknown", "closed", "unknown"]
+    assert some[1]["began"] == (NOW - 50 * minute).replace(tzinfo=None)
+    for roll_up in (lambda: None, store.roll_up):
+        roll_up()
+        check_equal(store, window, tools=chosen.get("tools"))
+
+
 @settings(max_examples=8, deadline=None)
 @given(transitions(), windows())
 def test_timelines_show_the_worst_state_of_all_processes_at_every_moment(

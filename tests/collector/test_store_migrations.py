@@ -17,6 +17,7 @@ from fuseboard_collector.store import Batch, ToolCall, open_at_rest, open_store
 from fuseboard_collector.store.backup import copy_at_rest, verify
 from fuseboard_collector.store.migrations import SCHEMA_FILES, SCHEMA_VERSION, schema
 from fuseboard_collector.store.repair import salvage
+from fuseboard_collector.store.rollups.tables import TABLES
 
 EVERYTHING = {"since": None, "until": None}
 CALLS = 300
@@ -214,22 +215,48 @@ def test_rollups_of_before_name_regions_and_keep_their_faults_by_the_hour(tmp_pa
     with duckdb.connect(str(path)) as connection:
         connection.execute(
             "UPDATE tool_calls SET region = 'eu' WHERE minute(\"end\") % 3 = 0; "
-            "UPDATE tool_calls SET args_key = 7, args_hash = 'v1:0000000000000007'; "
+            "UPDATE tool_calls SET args_hash = 'v1:0000000000000007', "
+            'args_key = if(minute("end") % 20 = 0, NULL, 7); '
             "INSERT INTO durations_h (span, tool, region, step, weight) "
             "SELECT date_trunc('hour', \"end\"), tool, region, 1, weight FROM tool_calls"
         )
+        named = [table for (table,) in connection.execute(
+            "SELECT table_name FROM duckdb_columns() WHERE column_name = 'region' "
+            "AND table_name IN (SELECT unnest($tables)) AND table_name NOT LIKE 'guards%' "
+            "AND table_name <> 'breakers_d'",  # which do without, and always had one
+            {"tables": [table for tables in TABLES.values() for table in tables]},
+        ).fetchall()]  # fmt: skip
+        for table in named:
+            columns = connection.execute(
+                "SELECT column_name, data_type FROM duckdb_columns() "
+                "WHERE table_name = $table AND (NOT is_nullable OR column_name = 'span')",
+                {"table": table},
+            ).fetchall()  # fmt: skip
+            values = ", ".join(
+                "'x'" if kind == "VARCHAR" else f"CAST('2026-11-01' AS {kind})"
+                if kind == "TIMESTAMP" else "1" for _, kind in columns
+            )  # fmt: skip
+            names = ", ".join(name for name, _ in columns)
+            connection.execute(f"INSERT INTO {table} ({names}) VALUES ({values})")
     open_store(path, retention_days=None).close()
     with duckdb.connect(str(path), read_only=True) as connection:
-        rolled, faults, arguments = (
+        for table in named:
+            query = f"SELECT count(*) FILTER (WHERE region IS NULL), count(*) FROM {table}"
+            assert connection.execute(query).fetchone()[0] == 0, table  # type: ignore[index]
+        faults, arguments, texts = (
             connection.execute(
                 f"SELECT region, sum(weight) FROM {table} GROUP BY 1 ORDER BY 1"
             ).fetchall()
-            for table in ("durations_h", "faults_h", "fault_arguments_h")
-        )
+            for table in (
+                "faults_h", "fault_arguments_h",
+                "fault_arguments_h WHERE args_hash = 'v1:0000000000000007'",
+            )
+        )  # fmt: skip
         raw = connection.execute(
-            "SELECT coalesce(region, 'unknown'), count(*), "
-            "count(*) FILTER (WHERE outcome = 'error') FROM tool_calls GROUP BY 1 ORDER BY 1"
+            "SELECT coalesce(region, 'unknown'), count(*) FILTER (WHERE outcome = 'error'), "
+            "count(*) FILTER (WHERE outcome = 'error' AND args_key IS NULL) "
+            "FROM tool_calls GROUP BY 1 ORDER BY 1"
         ).fetchall()
     assert [region for region, *_ in raw] == ["eu", "unknown"]
-    assert rolled == [(region, calls) for region, calls, _ in raw]
-    assert faults == arguments == [(region, failed) for region, _, failed in raw if failed]
+    assert faults == arguments == [(region, failed) for region, failed, _ in raw]
+    assert texts == [(region, failed) for region, _, failed in raw if failed]

@@ -107,7 +107,7 @@ def test_a_pinned_window_stays() -> None:
     [
         ("24h", datetime(2026, 1, 4, 17, 15, 4, tzinfo=UTC)),
         ("7d", datetime(2025, 12, 29, 12, tzinfo=UTC)),
-        ("30d", datetime(2025, 12, 6, tzinfo=UTC)),
+        ("30d", datetime(2025, 12, 7, tzinfo=UTC)),
     ],
 )
 def test_a_long_window_begins_where_a_bar_of_its_charts_does(key: str, since: datetime) -> None:
@@ -115,17 +115,40 @@ def test_a_long_window_begins_where_a_bar_of_its_charts_does(key: str, since: da
     assert Filters(range=key, to=end).window(NOW) == Window(since, end)
 
 
+@pytest.mark.parametrize("key", ["7d", "30d"])
+@pytest.mark.parametrize("hour", range(24))
+@pytest.mark.parametrize("most", [30, 60, 120])
+def test_the_first_bar_of_a_long_window_is_whole(key: str, hour: int, most: int) -> None:
+    window = Filters(range=key, to=datetime(2026, 1, 5, hour, 7, tzinfo=UTC)).window(NOW)
+    assert window.since.timestamp() % window.bucket_seconds(most) == 0
+
+
+def test_no_window_reaches_back_further_than_calls_are_kept() -> None:
+    for hour in range(24):
+        end = datetime(2026, 1, 5, hour, 7, tzinfo=UTC)
+        window = Filters(range="30d", to=end).window(NOW)
+        assert timedelta(days=29) < window.length <= timedelta(days=30)
+
+
 def test_the_window_before_touches_this_one() -> None:
-    window = Filters().window(NOW)
-    assert window.previous().until == window.since
-    assert window.previous().length == window.length
+    filters = Filters()
+    window = filters.window(NOW)
+    before = filters.before(window)
+    assert (before.until, before.length) == (window.since, window.length)
+
+
+def test_the_week_before_has_the_same_hours_of_the_same_weekdays() -> None:
+    filters = Filters(range="7d", to=datetime(2026, 1, 5, 17, 59, tzinfo=UTC))
+    window = filters.window(NOW)
+    week = timedelta(days=7)
+    assert filters.before(window) == Window(window.since - week, window.until - week)
 
 
 @pytest.mark.parametrize("key", PRESETS)
 def test_every_range_is_cut_into_a_readable_number_of_buckets(key: str) -> None:
     window = Filters(range=key).window(NOW)
     buckets = window.length.total_seconds() / window.bucket_seconds(120)
-    assert 30 <= buckets <= 126
+    assert 30 <= buckets <= 120
 
 
 def test_narrowing_replaces_single_values_only() -> None:

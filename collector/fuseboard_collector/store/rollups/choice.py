@@ -122,8 +122,8 @@ def _variants(name: str, bound: Mapping[str, object]) -> tuple[Variants, Lengths
         rolled, lengths = ("overall", *rolled), Lengths(hours=True, sixes=False, days=False)
     if not is_sketched:
         # Longer rollups keep only some of the arguments.
-        is_exact = _depends(name, "keyed")
-        return rolled, replace(lengths, sixes=False, days=False) if is_exact else lengths
+        keeps_all = not _depends(name, "keyed")
+        return rolled, lengths if keeps_all else replace(lengths, sixes=False, days=False)
     if "overall" in rolled:
         return ("stepped", *rolled, "sketched"), lengths
     is_classed = bound.get("classes") is not None

@@ -1,4 +1,4 @@
--- Rollups name the region of every row. Readers show calls without one as of an unknown region; to say
+-- Rollups of calls, attempts and faults name the region of every row. Readers show calls without one as of an unknown region; to say
 -- so for each of a million rows took a sixth of an answer's time.
 UPDATE calls_15m                  SET region = 'unknown' WHERE region IS NULL;
 UPDATE calls_h                    SET region = 'unknown' WHERE region IS NULL;
@@ -24,7 +24,17 @@ UPDATE arguments_6h               SET region = 'unknown' WHERE region IS NULL;
 UPDATE arguments_d                SET region = 'unknown' WHERE region IS NULL;
 
 -- Faults by the hour: up to six hours of raw rows were searched for them.
-CREATE TABLE faults_h AS SELECT * FROM faults_6h LIMIT 0;
+CREATE TABLE faults_h (
+    span          TIMESTAMP NOT NULL,
+    tool          VARCHAR   NOT NULL,
+    region        VARCHAR   NOT NULL,
+    error_class   VARCHAR   NOT NULL,     -- unclassified where the call has none
+    classifier_id VARCHAR,
+    error_type    VARCHAR,
+    http_status   SMALLINT,
+    weight        DOUBLE    NOT NULL,
+    last_end      TIMESTAMP NOT NULL
+);
 INSERT INTO faults_h
 SELECT time_bucket(INTERVAL 1 HOUR, "end" - INTERVAL 1 MICROSECOND) AS span, tool,
        COALESCE(region, 'unknown') AS region, COALESCE(error_class, 'unclassified') AS error_class,

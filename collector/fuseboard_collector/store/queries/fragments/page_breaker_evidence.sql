@@ -90,14 +90,15 @@ guarded AS (
       AND @among($regions::VARCHAR[], COALESCE(region, 'unknown'))
 ),
 -- From the first sign of each process to 45 s (three heartbeats) after its last; one that never
--- sent a heartbeat can't be missed and lives on. Filters must not shorten a life.
+-- sent a heartbeat can't be missed and lives on. Filters must not shorten a life: of hints, which they
+-- cut, what heartbeats list stands here.
 lives AS MATERIALIZED (
     SELECT instance, MIN(first_sign) AS began,
            CASE WHEN MAX(last_beat) IS NULL THEN $until::TIMESTAMP
                 ELSE least($until::TIMESTAMP, MAX(last_sign) + INTERVAL 45 SECOND) END AS ended
     FROM (SELECT instance, first_beat AS first_sign, last_beat AS last_sign, last_beat FROM beats
           UNION ALL
-          SELECT instance, time, time, NULL FROM hints
+          SELECT instance, time, time, NULL FROM listed
           UNION ALL
           SELECT instance, MIN(time), MAX(time), NULL FROM moves GROUP BY 1
           -- include page_rolled_movers
