@@ -49,8 +49,8 @@ def test_no_body_brings_the_decoder_down(tmp_path: Path, kind: str) -> None:
     corpus.mkdir()
     for number, seed in enumerate(KINDS[kind]()):
         (corpus / f"{number}").write_bytes(seed)
-    # The peak of memory that libFuzzer looks at begins with that of the process which started it, and
-    # after hundreds of tests that is large: a shell of its own stands between.
+    # The peak of memory that libFuzzer looks at begins with that of the process which started it,
+    # and after hundreds of tests that is large: a shell of its own stands between.
     done = subprocess.run(
         [
             "sh", "-c", '"$@"; exit $?', "sh",
