@@ -108,10 +108,9 @@ class Filters:
             step = int(self.refresh_seconds)
             until = datetime.fromtimestamp(int(now.timestamp()) // step * step, UTC)
         since = until - PRESETS[self.range][1]
-        if grain := STARTS.get(self.range):
-            since -= (since - _EPOCH) % grain
-            if self.range == _KEPT_RANGE and since < until - PRESETS[self.range][1]:
-                since += grain
+        grain = STARTS.get(self.range)
+        if grain and (late := (since - _EPOCH) % grain):
+            since += grain - late if self.range == _KEPT_RANGE else -late
         return Window(since, until)
 
     def before(self, window: Window) -> Window:

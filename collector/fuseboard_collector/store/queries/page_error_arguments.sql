@@ -3,7 +3,7 @@
 WITH argued AS
 -- include page_argued_again
 (
-    SELECT tool, argument, argument_text, class_of_fault, is_fault, weight, last_end
+    SELECT tool, argument, argument_text, class_of_fault, weight, last_end
     FROM (
         -- include page_argued
     ) AS calls_with_arguments

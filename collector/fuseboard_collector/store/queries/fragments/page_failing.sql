@@ -1,3 +1,3 @@
 SELECT tool, argument, argument_text, class_of_fault, weight
 FROM argued
-WHERE is_fault
+WHERE class_of_fault IS NOT NULL

@@ -1,7 +1,7 @@
 SELECT tool, COALESCE(region, 'unknown') AS region, args_key, args_hash,
        CASE WHEN outcome IN ('error', 'rejected') THEN COALESCE(error_class, 'unclassified')
             ELSE error_class END AS class_of_fault,
-       error_class IS NOT NULL OR outcome IN ('error', 'rejected') AS is_fault, weight, "end" AS last_end
+       weight, "end" AS last_end
 FROM (
     -- include page_raw_calls
     -- include page_calls_of_hours

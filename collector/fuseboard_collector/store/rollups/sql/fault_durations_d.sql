@@ -1,2 +1,3 @@
--- include fault_days of fault_durations_6h
+SELECT time_bucket(INTERVAL 1 DAY, span) AS span, tool, region, error_class, step,
+-- include summed_steps of fault_durations_6h
 ;

@@ -1,6 +1,4 @@
 SELECT time_bucket(INTERVAL 1 DAY, span) AS span, tool, region, error_class, classifier_id,
-       error_type, http_status, SUM(weight) AS weight, MAX(last_end) AS last_end
-FROM faults_6h
-WHERE span >= $since::TIMESTAMP AND span < $until::TIMESTAMP
-GROUP BY ALL
-ORDER BY span, tool, region;
+       error_type, http_status,
+-- include summed_faults of faults_6h
+;

@@ -1,6 +1,6 @@
 -- Hashes by their numbers.
-SELECT tool, region, args_key AS argument, NULL AS argument_text, class_of_fault, is_fault,
-       weight, last_end
+SELECT tool, region, args_key AS argument, NULL AS argument_text, class_of_fault, weight,
+       last_end
 FROM (
     -- include page_keyed_calls
 ) AS keyed_calls

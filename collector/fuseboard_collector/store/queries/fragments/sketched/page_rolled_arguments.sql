@@ -1,6 +1,5 @@
 UNION ALL
-SELECT tool, region, args_key, args_hash,
-       error_class AS class_of_fault, error_class IS NOT NULL AS is_fault, weight, last_end
+SELECT tool, region, args_key, args_hash, error_class AS class_of_fault, weight, last_end
 FROM (SELECT * FROM arguments_6h
       -- include page_of_sixes
       UNION ALL

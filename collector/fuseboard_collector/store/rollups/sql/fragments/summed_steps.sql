@@ -1,4 +1,3 @@
-SELECT time_bucket(INTERVAL 1 DAY, span) AS span, tool, region, error_class, step,
        SUM(weight) AS weight
 FROM @these
 WHERE span >= $since::TIMESTAMP AND span < $until::TIMESTAMP

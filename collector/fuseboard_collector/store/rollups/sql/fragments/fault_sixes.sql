@@ -1,6 +1,0 @@
-SELECT time_bucket(INTERVAL 6 HOUR, span) AS span, tool, region, error_class, step,
-       SUM(weight) AS weight
-FROM @these
-WHERE span >= $since::TIMESTAMP AND span < $until::TIMESTAMP
-GROUP BY ALL
-ORDER BY span, tool, region, error_class, step
