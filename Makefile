@@ -11,6 +11,7 @@ PYTEST_ARGS ?=
 # Tests of one file stay in one process, so that they share the servers they start.
 WORKERS ?= 2
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
+SYSTEM_PACKAGES := chromium prometheus prometheus-alertmanager redis-server libjemalloc2
 PACKAGES := instrumentation collector dashboard alerts grafana server
 CHECKED := $(PACKAGES) $(wildcard tests benchmarks examples scripts)
 
@@ -25,12 +26,12 @@ run: ## Start the server and a demo agent; ARGS="--ui-port 0" and the like go to
 
 test: ## Run every test but the long ones (under 20 minutes on 2 cores; WORKERS=2 processes)
 	@$(SETUP) dev
-	@sh scripts/system_packages.sh chromium prometheus prometheus-alertmanager redis-server
+	@sh scripts/system_packages.sh $(SYSTEM_PACKAGES)
 	$(PYTEST) -m "not long" $(PYTEST_ARGS)
 
 test-all: ## Run every test, the long ones too (needs under 60 minutes)
 	@$(SETUP) dev
-	@sh scripts/system_packages.sh chromium prometheus prometheus-alertmanager redis-server
+	@sh scripts/system_packages.sh $(SYSTEM_PACKAGES)
 	$(PYTEST) $(PYTEST_ARGS)
 
 adapters: ## Run the tests of adapters, each in its own environment; ARGS="langchain" for one
@@ -51,11 +52,13 @@ format: ## Format the code and fix what the linter can fix
 
 bench: ## Measure what a tool call costs and what the collector takes in; fails on a missed bar
 	@$(SETUP) dev
+	@sh scripts/system_packages.sh libjemalloc2
 	@missed=0; for file in import_time call_overhead with_export timeouts collector_away ingest; do \
 	  echo "== $$file"; $(BIN)/python benchmarks/$$file.py $(ARGS) || missed=1; done; exit $$missed
 
 bench-store: ## Measure the dashboard's queries on 10 million calls; ARGS="--calls 100000000" for more
 	@$(SETUP) dev
+	@sh scripts/system_packages.sh libjemalloc2
 	$(BIN)/python benchmarks/store.py $(ARGS)
 
 screenshots: ## Photograph every page of the dashboard on demo data

@@ -30,7 +30,7 @@ from fuseboard_collector.store.rows import micros
 from fuseboard_dashboard.filters import PRESETS, Filters, Window, rfc3339
 from fuseboard_dashboard.screens.breakers import worth_drawing
 from fuseboard_dashboard.view import QUERY_PARAMETERS
-from fuseboard_server import garbage
+from fuseboard_server import allocator, garbage
 
 BAR_MS = 100.0
 ROWS_PER_SECOND = 5_000
@@ -46,6 +46,7 @@ STEP = 2 ** (1 / 8)
 
 
 def main() -> int:
+    allocator.prefer()  # as the server does
     parser = measuring.arguments(__doc__.splitlines()[0])
     parser.add_argument("--calls", type=int, default=10_000_000, help="how many to build")
     parser.add_argument("--data", type=Path, help="keep the store here, or use the one there is")

@@ -26,6 +26,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from fuseboard_server import allocator
+
 TEXT, NUMBER, TIME = pa.string(), pa.int64(), pa.timestamp("us")
 COLUMNS = {
     "trace_id": TEXT, "span_id": TEXT, "parent_id": TEXT, "name": TEXT, "kind": NUMBER, "ts": TIME,
@@ -189,4 +191,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    allocator.prefer()  # as the server does
     main()

@@ -25,7 +25,7 @@ PRESETS: Final[dict[str, tuple[str, timedelta]]] = {
     "7d": ("Last 7 days", timedelta(days=7)),
     "30d": ("Last 30 days", timedelta(days=30)),
 }
-STARTS: Final = {"7d": timedelta(hours=12), "30d": timedelta(days=1)}
+STARTS: Final = {"24h": timedelta(hours=1), "7d": timedelta(hours=12), "30d": timedelta(days=1)}
 """Where long views begin, in UTC: the first bars of their charts are whole, their oldest part is
 answered from rollups alone."""
 _KEPT_RANGE: Final = "30d"

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import sys
 
+from fuseboard_server import allocator
+
+LONG_RUNNING = ("serve", "dashboard")
+"""Commands that answer queries for days."""
+
 MISSING_EXTRA = 5
 """Exit code when a package of the extra that a command needs is not installed."""
 
@@ -50,6 +55,8 @@ def _without(module: str, arguments: list[str]) -> int:
 
 def main() -> None:
     """Run the command line; end with exit code 5 if packages that it needs are missing."""
+    if sys.argv[1:2] and sys.argv[1] in LONG_RUNNING:
+        allocator.prefer()
     try:
         from fuseboard_server.cli import run
 

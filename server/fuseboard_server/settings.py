@@ -22,7 +22,10 @@ ENV_STORE = "FUSEBOARD_STORE"
 ENV_STORE_PASSWORD = "FUSEBOARD_STORE_PASSWORD"  # noqa: S105 (its name, not its value)
 ENV_TOKEN = "FUSEBOARD_TOKEN"  # noqa: S105 (a name)
 ENV_READ_TOKEN = "FUSEBOARD_READ_TOKEN"  # noqa: S105 (a name)
-SERVER_VARIABLES = frozenset({ENV_DATA, ENV_STORE, ENV_STORE_PASSWORD, ENV_TOKEN, ENV_READ_TOKEN})
+ENV_ALLOCATOR = "FUSEBOARD_ALLOCATOR"
+SERVER_VARIABLES = frozenset(
+    {ENV_DATA, ENV_STORE, ENV_STORE_PASSWORD, ENV_TOKEN, ENV_READ_TOKEN, ENV_ALLOCATOR}
+)
 """Every variable that the command line reads; the agent's are in the conventions."""
 
 SECONDS_PER_UNIT = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}

@@ -21,7 +21,8 @@ from fuseboard_collector.store.rollups import choice, keeper
 from fuseboard_collector.store.rows import micros
 
 NOW = datetime(2026, 3, 10, 9, 41, 23, tzinfo=UTC)
-LENGTHS = [timedelta(minutes=40), timedelta(minutes=95), timedelta(hours=7), timedelta(hours=24)]
+LENGTHS = [timedelta(minutes=40), timedelta(minutes=95), timedelta(hours=7), timedelta(hours=24),
+           timedelta(hours=25)]  # fmt: skip
 MEASURING = ["page_totals", "page_tools", "page_series", "page_latency", "page_attempt_latency",
              "page_latency_series",
              "page_latency_heatmap", "page_error_arguments"]  # fmt: skip

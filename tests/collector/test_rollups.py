@@ -122,14 +122,14 @@ def check(store: Store, calls: list[ToolCall], since: datetime, until: datetime)
     """Hold the answers of a window to a count of its rows in Python."""
     mine = within(calls, since, until)
     ask = asker(store, since, until)
-    check_totals(ask("page_totals")[0], mine, is_exact=until - since <= timedelta(hours=24))
+    check_totals(ask("page_totals")[0], mine, is_exact=until - since <= timedelta(hours=25))
     by_place: dict[tuple[str, str], list[ToolCall]] = defaultdict(list)
     for call in mine:
         by_place[call.tool, call.region or "unknown"].append(call)
     tools = {(row["tool"], row["region"]): row for row in ask("page_tools")}
     assert tools.keys() == by_place.keys()
     for place, row in tools.items():
-        check_totals(row, by_place[place], is_exact=until - since <= timedelta(hours=24))
+        check_totals(row, by_place[place], is_exact=until - since <= timedelta(hours=25))
     check_faults(ask, mine)
     check_retries(ask("page_retries"), by_place)
     check_facets(ask("page_facets"), mine)

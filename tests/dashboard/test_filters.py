@@ -105,7 +105,8 @@ def test_a_pinned_window_stays() -> None:
 @pytest.mark.parametrize(
     ("key", "since"),
     [
-        ("24h", datetime(2026, 1, 4, 17, 15, 4, tzinfo=UTC)),
+        ("6h", datetime(2026, 1, 5, 11, 15, 4, tzinfo=UTC)),
+        ("24h", datetime(2026, 1, 4, 17, tzinfo=UTC)),
         ("7d", datetime(2025, 12, 29, 12, tzinfo=UTC)),
         ("30d", datetime(2025, 12, 7, tzinfo=UTC)),
     ],

@@ -23,8 +23,8 @@ from fuseboard_collector.store.rollups.tables import TABLES
 Connection = duckdb.DuckDBPyConnection
 Variants: TypeAlias = tuple[str, ...]
 
-EXACT_WINDOW: Final = timedelta(hours=24)
-"""The longest window whose quantiles are exact."""
+EXACT_WINDOW: Final = timedelta(hours=25)
+"""The longest window whose quantiles are exact: a day, begun at a whole hour."""
 
 SORTED_WINDOW: Final = timedelta(hours=1)
 """The longest window whose durations are all sorted; in longer ones only those near a quantile."""

@@ -1,0 +1,52 @@
+"""Which memory allocator a server runs with: jemalloc where it is installed.
+
+Planning a query of the dashboard makes and frees some hundred thousand small objects. With glibc's
+malloc they come to lie scattered: within a thousand queries answers get 25 to 40 % slower, and stay
+so until the process ends. With jemalloc they don't, and are faster from the start. An allocator can
+only be chosen before a program begins, so the program is begun again.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from ctypes.util import find_library
+from typing import Final
+
+from fuseboard_server.settings import ENV_ALLOCATOR
+
+LIBRARY: Final = "libjemalloc.so.2"
+"""Debian's package libjemalloc2; other distributions call the file the same."""
+
+PACKAGE: Final = "libjemalloc2"
+
+_SYSTEM: Final = "system"
+_JEMALLOC: Final = "jemalloc"
+"""What the program that is begun again finds in ``FUSEBOARD_ALLOCATOR``."""
+_PRELOAD: Final = "LD_PRELOAD"
+
+
+def prefer() -> None:
+    """Replace this process by the same program with jemalloc, if it is there and not in use yet.
+
+    Does nothing elsewhere than on Linux, and where someone chose otherwise: by
+    ``FUSEBOARD_ALLOCATOR=system``, or by an ``LD_PRELOAD`` of their own. To be called before
+    threads are started and before there is output to lose.
+    """
+    if os.environ.get(ENV_ALLOCATOR) == _JEMALLOC and os.environ.get(_PRELOAD) == LIBRARY:
+        # Begun again: what this process starts is not asked to follow.
+        del os.environ[ENV_ALLOCATOR], os.environ[_PRELOAD]
+        return
+    if os.environ.get(ENV_ALLOCATOR) == _SYSTEM or _PRELOAD in os.environ or not is_installed():
+        return
+    again = {**os.environ, _PRELOAD: LIBRARY, ENV_ALLOCATOR: _JEMALLOC}
+    try:
+        os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], again)  # noqa: S606
+    except OSError:
+        return  # not allowed to: it runs without
+
+
+def is_installed() -> bool:
+    """Return whether the linker finds jemalloc on this machine."""
+    # Loading it to see would fail: it only fits in at a program's start.
+    return sys.platform == "linux" and find_library("jemalloc") == LIBRARY

@@ -1,0 +1,123 @@
+"""Servers run with jemalloc where it is installed; everything else is as it was."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from tests.processes import Server
+
+from fuseboard_server import allocator
+from fuseboard_server.doctor import Grade, Setup, examine
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux preloads it")
+
+
+@pytest.fixture
+def jemalloc() -> None:
+    """Need the library: `make test` installs it when run as root."""
+    if allocator.is_installed():
+        return
+    message = f"{allocator.LIBRARY} not found: apt-get install {allocator.PACKAGE}"
+    if os.environ.get("CI") == "true":
+        pytest.fail(message, pytrace=False)
+    pytest.skip(message)
+
+
+@pytest.fixture
+def begun(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, str]]:
+    """Environments in which the program was begun again; it was not, really."""
+    for name in ("LD_PRELOAD", "FUSEBOARD_ALLOCATOR"):
+        monkeypatch.delenv(name, raising=False)
+    environments: list[dict[str, str]] = []
+    monkeypatch.setattr(os, "execve", lambda *args: environments.append(args[2]))
+    return environments
+
+
+def libraries(server: Server) -> str:
+    assert server.process is not None
+    return Path(f"/proc/{server.process.pid}/maps").read_text()
+
+
+@pytest.mark.usefixtures("jemalloc")
+def test_a_server_runs_with_jemalloc_and_answers(tmp_path: Path) -> None:
+    server = Server(tmp_path / "data", tmp_path / "log")
+    try:
+        server.start()
+        assert allocator.LIBRARY in libraries(server)
+        assert server.stop() == 0, "a signal reaches the program that was begun again"
+    finally:
+        server.end()
+
+
+@pytest.mark.usefixtures("jemalloc")
+def test_the_operator_can_keep_the_systems_allocator(tmp_path: Path) -> None:
+    environment = {"FUSEBOARD_ALLOCATOR": "system"}
+    server = Server(tmp_path / "data", tmp_path / "log", environment=environment)
+    try:
+        server.start()
+        assert "jemalloc" not in libraries(server)
+    finally:
+        server.end()
+
+
+@pytest.mark.usefixtures("jemalloc")
+def test_the_program_begins_again_with_all_its_arguments(
+    begun: list[dict[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    called: list[list[str]] = []
+    monkeypatch.setattr(os, "execve", lambda _path, argv, _env: called.append(argv))
+    monkeypatch.setattr(sys, "orig_argv", ["python3", "-X", "dev", "-m", "fuseboard_server", "x"])
+    allocator.prefer()
+    assert called == [[sys.executable, "-X", "dev", "-m", "fuseboard_server", "x"]]
+    assert begun == []
+
+
+@pytest.mark.usefixtures("jemalloc")
+def test_what_the_server_starts_does_not_inherit_it(
+    begun: list[dict[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    allocator.prefer()
+    (environment,) = begun
+    assert environment["LD_PRELOAD"] == allocator.LIBRARY
+    for name in ("LD_PRELOAD", "FUSEBOARD_ALLOCATOR"):
+        monkeypatch.setenv(name, environment[name])
+    allocator.prefer()
+    assert len(begun) == 1, "once is enough"
+    assert "LD_PRELOAD" not in os.environ
+    assert "FUSEBOARD_ALLOCATOR" not in os.environ
+
+
+@pytest.mark.usefixtures("jemalloc")
+def test_a_preload_of_the_operators_own_is_left_alone(
+    begun: list[dict[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LD_PRELOAD", "libtcmalloc.so.4")
+    allocator.prefer()
+    assert begun == []
+    assert os.environ["LD_PRELOAD"] == "libtcmalloc.so.4"
+
+
+@pytest.mark.usefixtures("jemalloc")
+def test_where_programs_may_not_be_begun_the_server_runs_without(
+    begun: list[dict[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "execve", refused)
+    allocator.prefer()
+    assert begun == []
+
+
+def test_without_the_library_nothing_happens(
+    begun: list[dict[str, str]], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(allocator, "find_library", lambda _: None)
+    allocator.prefer()
+    assert begun == []
+    seen = {finding.subject: finding for finding in examine(Setup(tmp_path, "http://127.0.0.1:9"))}
+    assert seen["allocator"].grade is Grade.OK
+    assert allocator.PACKAGE in seen["allocator"].seen
