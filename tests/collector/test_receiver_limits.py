@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import gzip
 import json
+import resource
+import sys
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,8 +17,15 @@ from starlette.testclient import TestClient
 from fuseboard import conventions as c
 from fuseboard_collector.receiver import body as body_module
 from fuseboard_collector.receiver.body import MAX_BODY
+from fuseboard_collector.receiver.errors import MalformedError
 from fuseboard_collector.receiver.limits import MAX_EVENTS, MAX_RECORDS
+from fuseboard_collector.receiver.unpacking import Packing, unpack
 from fuseboard_collector.store import Store
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
 
 PB = {"content-type": "application/x-protobuf"}
 JSON = {"content-type": "application/json"}
@@ -155,7 +166,40 @@ def test_zstd_is_read_with_the_same_limits(client: TestClient, otlp: Any, export
     assert status(good[:-3]) == 400
     assert status(b"nonsense") == 400
     assert status(codec.compress(bytes(64 << 20), asbytes=True)) == 413
-    assert status(codec.compress(b"", asbytes=True) * 100_000 + good) == 200
+    assert status(codec.compress(b"", asbytes=True) * 5_000 + good) == 200
+    assert status(codec.compress(b"", asbytes=True) * 20_000 + good) == 413, "as of gzip's members"
+
+
+def test_a_zstd_body_that_wants_a_large_window_is_refused() -> None:
+    windows = {zstd.CompressionParameter.window_log: 24}
+    packer = zstd.ZstdCompressor(options=windows)
+    body = packer.compress(bytes(20 << 20)) + packer.flush()
+    with pytest.raises(MalformedError, match="damaged"):
+        unpack(body, 64 << 20, Packing.ZSTD)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+@pytest.mark.parametrize("packing", [Packing.GZIP, Packing.ZSTD])
+def test_damaged_bodies_leave_no_memory_behind(packing: Packing, otlp: Any) -> None:
+    """One decompressor kept some kilobytes of each, for ever."""
+    plain = otlp.protobuf(otlp.traces(otlp.span())) * 20
+    whole = gzip.compress(plain) if packing is Packing.GZIP else zstd.compress(plain)
+
+    def refuse(times: int) -> None:
+        for number in range(times):
+            damaged = bytearray(whole)
+            damaged[len(whole) - 1 - number % (len(whole) // 2)] ^= 0x55
+            with suppress(MalformedError):
+                unpack(bytes(damaged), 1 << 20, packing)
+
+    refuse(2_000)
+    before = resident_bytes()
+    refuse(20_000)
+    assert resident_bytes() - before < 20_000 * 400
+
+
+def resident_bytes() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
 
 
 @pytest.mark.parametrize("container", [b"[]", b"{}"])

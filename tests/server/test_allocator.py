@@ -12,6 +12,7 @@ from tests.processes import Server
 from fuseboard_server import allocator
 from fuseboard_server.doctor import Grade, Setup, examine
 
+VARIABLES = ("LD_PRELOAD", "FUSEBOARD_ALLOCATOR", "MALLOC_CONF")
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux preloads it")
 
 
@@ -29,7 +30,7 @@ def jemalloc() -> None:
 @pytest.fixture
 def begun(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, str]]:
     """Environments in which the program was begun again; it was not, really."""
-    for name in ("LD_PRELOAD", "FUSEBOARD_ALLOCATOR"):
+    for name in VARIABLES:
         monkeypatch.delenv(name, raising=False)
     environments: list[dict[str, str]] = []
     monkeypatch.setattr(os, "execve", lambda *args: environments.append(args[2]))
@@ -82,12 +83,21 @@ def test_what_the_server_starts_does_not_inherit_it(
     allocator.prefer()
     (environment,) = begun
     assert environment["LD_PRELOAD"] == allocator.LIBRARY
-    for name in ("LD_PRELOAD", "FUSEBOARD_ALLOCATOR"):
+    for name in VARIABLES:
         monkeypatch.setenv(name, environment[name])
     allocator.prefer()
     assert len(begun) == 1, "once is enough"
-    assert "LD_PRELOAD" not in os.environ
-    assert "FUSEBOARD_ALLOCATOR" not in os.environ
+    assert not set(VARIABLES) & set(os.environ)
+
+
+@pytest.mark.usefixtures("jemalloc")
+def test_an_operators_own_options_are_kept(
+    begun: list[dict[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MALLOC_CONF", "stats_print:true")
+    allocator.prefer()
+    (environment,) = begun
+    assert environment["MALLOC_CONF"] == "stats_print:true"
 
 
 @pytest.mark.usefixtures("jemalloc")

@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import re
+import sys
 import zlib
+from collections.abc import Mapping
 from enum import Enum
-
-import pyarrow as pa
+from typing import Final
 
 from fuseboard_collector.receiver.errors import MalformedError, TooLargeError
 
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
 MAX_MEMBERS = 10_000
-"""Members of a gzip body; each costs a decompressor, however little is in it."""
+"""Members of a gzip body, or frames of a zstd one; each costs a decompressor, however little is in
+it."""
+_WINDOW: Final[Mapping[int, int]] = {zstd.DecompressionParameter.window_log_max: 23}
+"""8 MiB: the most that a zstd body of HTTP may make its receiver keep (RFC 9659)."""
 _GZIP = 31  # zlib's window bits for a gzip wrapper
 _CHUNK = 1024 * 1024
 _SLICE = 16 * 1024
@@ -81,19 +90,27 @@ def _step(unpacker: zlib._Decompress, data: bytes, most: int) -> bytes:
 
 
 def _unpack_zstd(body: bytes, limit: int) -> bytes:
-    if not body:
-        return b""
     pieces: list[bytes] = []
-    size = 0
-    try:
-        with pa.CompressedInputStream(pa.BufferReader(body), "zstd") as stream:
-            while piece := stream.read(_CHUNK):
-                size += len(piece)
-                if size > limit:
-                    raise TooLargeError(_over(limit))
-                pieces.append(piece)
-    except (OSError, pa.ArrowException) as error:
-        raise MalformedError(f"the zstd body is damaged: {str(error)[:200]}") from None
+    size = position = frames = 0
+    while position < len(body):
+        frames += 1
+        if frames > MAX_MEMBERS:
+            raise TooLargeError(f"the body has more than {MAX_MEMBERS} zstd frames")
+        unpacker = zstd.ZstdDecompressor(options=_WINDOW)
+        while not unpacker.eof:
+            given = body[position : position + _SLICE] if unpacker.needs_input else b""
+            position += len(given)
+            try:
+                piece = unpacker.decompress(given, min(_CHUNK, limit - size + 1))
+            except zstd.ZstdError as error:
+                raise MalformedError(f"the zstd body is damaged: {str(error)[:200]}") from None
+            size += len(piece)
+            if size > limit:
+                raise TooLargeError(_over(limit))
+            pieces.append(piece)
+            if not given and not piece and not unpacker.eof:
+                raise MalformedError("the zstd body ends too early")
+        position -= len(unpacker.unused_data)
     return b"".join(pieces)
 
 
