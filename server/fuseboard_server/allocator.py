@@ -21,8 +21,8 @@ LIBRARY: Final = "libjemalloc.so.2"
 PACKAGE: Final = "libjemalloc2"
 
 _OPTIONS: Final = "narenas:4,dirty_decay_ms:500,muzzy_decay_ms:0,background_thread:true"
-"""Gives freed memory back within a second: without them a flood of large requests costs a tenth more
-at its peak, and half of that stays. An operator's own ``MALLOC_CONF`` stands in for them."""
+"""Gives freed memory back within a second: without them a flood of large requests costs a tenth
+more at its peak, and all of it stays. An operator's own ``MALLOC_CONF`` stands in for them."""
 
 _SYSTEM: Final = "system"
 _JEMALLOC: Final = "jemalloc"
