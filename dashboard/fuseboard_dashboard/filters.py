@@ -122,6 +122,11 @@ class Filters:
         length = PRESETS[self.range][1]
         return Window(window.since - length, window.until - length)
 
+    def before_parameters(self, window: Window) -> dict[str, object]:
+        """Return the bounds of the window to compare with, as query parameters."""
+        before = self.before(window)
+        return {"before_since": rfc3339(before.since), "before_until": rfc3339(before.until)}
+
     def parameters(self, window: Window) -> dict[str, object]:
         """Return the query parameters that every filtered page query takes."""
         return {

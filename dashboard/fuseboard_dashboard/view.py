@@ -36,6 +36,7 @@ QUERY_PARAMETERS: Final[dict[str, tuple[str, ...]]] = {
     "page_breaker_timeline": (*_WINDOW, *_NAMES, "breakers"),
     "page_breaker_transitions": (*_WINDOW, *_NAMES),
     "page_calls": (*_ALL, "kind", "args_hash", "row_limit"),
+    "page_changes": (*_WINDOW, "before_since", "before_until", *_NAMES),
     "page_error_arguments": _ALL,
     "page_error_kinds": _ALL,
     "page_error_matrix": _ALL,
