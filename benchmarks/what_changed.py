@@ -1,9 +1,9 @@
 """Whether "what changed" names the cause of a new fault, and how fast.
 
-Each drill stores half an hour of calls of 50 tools in three regions with failure rates of their own.
-In the second quarter calls of one tool in one region with one argument hash fail ten times as often,
-in 1 of 10 calls instead of 1 of 100. The cause has to be ranked first, within 10 seconds of the data
-being stored. Ranking the same slices by their number of errors alone is the baseline.
+Each drill stores half an hour of calls of 50 tools in three regions with failure rates of their
+own. In the second quarter calls of one tool in one region with one argument hash fail ten times as
+often, in 1 of 10 calls instead of 1 of 100. The cause has to be ranked first, within 10 seconds of
+the data being stored. Ranking the same slices by their number of errors alone is the baseline.
 """
 
 from __future__ import annotations

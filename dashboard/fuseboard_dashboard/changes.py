@@ -1,18 +1,18 @@
 """What changed: the slices of calls that explain a rise in errors, retries or slow calls.
 
 A slice is all calls that share a few values: a tool, a tool in a region, one argument hash there.
-Each is scored by how much likelier its numbers are with two rates, before and now, than with one: the
-log likelihood ratio of two Poisson counts (half the G of a G-test), as in scan statistics (Kulldorff
-1997). What holds more than the cause has more calls that did not change, what holds less misses
-events: both score lower than the cause. Few calls before prove little: a slice counts as if it had had
-some more, at the rate of its tool. The best slice is taken, what it explains is taken out, and the rest
-is looked at again.
+Each is scored by how much likelier its numbers are with two rates, before and now, than with one:
+the log likelihood ratio of two Poisson counts (half the G of a G-test), as in scan statistics
+(Kulldorff 1997). What holds more than the cause has more calls that did not change, what holds less
+misses events: both score lower than the cause. Few calls before prove little: a slice counts as if
+it had had some more, at the rate of its tool. The best slice is taken, what it explains is taken
+out, and the rest is looked at again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -38,15 +38,15 @@ LEAST_SCORE: Final = 3.0
 DIMENSIONS: Final = ("tool", "region", "agent", "service", "upstream", "args_hash", "error_class")
 
 DESCRIPTIONS: Final[tuple[tuple[str, ...], ...]] = (
-    ("tool",), ("region",), ("agent",), ("service",), ("upstream",), ("error_class",),
-    ("tool", "region"), ("tool", "agent"), ("tool", "service"), ("tool", "upstream"),
-    ("tool", "args_hash"), ("tool", "error_class"), ("region", "error_class"),
-    ("upstream", "error_class"), ("agent", "error_class"), ("region", "upstream"),
-    ("tool", "region", "args_hash"), ("tool", "region", "error_class"),
-    ("tool", "region", "agent"), ("tool", "args_hash", "error_class"),
-    ("tool", "region", "args_hash", "error_class"),
+    ("service",), ("agent",), ("upstream",), ("region", "upstream"),
+    ("upstream", "error_class"), ("agent", "error_class"), ("error_class",),
+    ("region", "error_class"), ("tool", "error_class"), ("tool", "region", "error_class"),
+    ("tool", "args_hash", "error_class"), ("tool", "region", "args_hash", "error_class"),
+    ("tool", "service"), ("tool", "agent"), ("tool", "upstream"), ("tool", "region", "agent"),
+    ("tool",), ("region",), ("tool", "region"), ("tool", "args_hash"),
+    ("tool", "region", "args_hash"),
 )  # fmt: skip
-"""By which values calls are sliced; of slices that hold the same calls the later tells more."""
+"""By which values calls are sliced; of slices that hold the same calls the last tells best."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,18 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class _Slicing:
-    """Calls sliced one way: the slice of each cell, and what does not depend on what is explained."""
+    """Calls sliced one way.
+
+    Attributes:
+        place: Number of the slice of each cell of ``cells``.
+        size: How many slices there are.
+        first: A cell of each slice.
+        calls: Of each slice in the window.
+        calls_before: In the window before, with those it is taken to have had.
+        events_before: Likewise.
+        rate_before: As it really was; NaN without calls.
+        cells: Numbers of the cells that have these values at all.
+    """
 
     names: tuple[str, ...]
     place: npt.NDArray[np.intp]
@@ -135,6 +146,20 @@ class _Slicing:
         """Return how many events there would be if rates had stayed."""
         return self.calls * self.events_before / self.calls_before
 
+    def best(self, of_cells: Numbers) -> _Slice:
+        """Return the slice with the highest score."""
+        scores = self.scores(self.events(of_cells))
+        at = int(np.argmax(scores))
+        return self.slice(at, of_cells, float(scores[at]))
+
+    def slice(self, at: int, of_cells: Numbers, score: float = 0.0) -> _Slice:
+        """Return one slice by its number."""
+        inside = self.cells[self.place == at]
+        return _Slice(
+            self, at, inside, float(self.calls[at]), float(of_cells[inside].sum()),
+            float(self.expected[at]), score,
+        )  # fmt: skip
+
     def scores(self, events: Numbers) -> Numbers:
         """Return the log likelihood ratio of two rates against one, 0 where they did not rise."""
         pooled = (events + self.events_before) / (self.calls + self.calls_before)
@@ -144,6 +169,19 @@ class _Slicing:
             )
         rose = (events >= LEAST_EVENTS) & (events > LEAST_GROWTH * self.expected)
         return np.where(rose & np.isfinite(score), score, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class _Slice:
+    """One slice: its number in its slicing, its cells, and what happened there."""
+
+    slicing: _Slicing
+    at: int
+    inside: npt.NDArray[np.intp]
+    calls: float
+    events: float
+    expected: float
+    score: float
 
 
 def changes(cells: pd.DataFrame, measure: Measure, most: int = MOST) -> list[Change]:
@@ -160,28 +198,31 @@ def changes(cells: pd.DataFrame, measure: Measure, most: int = MOST) -> list[Cha
     slicings = list(_slicings(cells, measure))
     tried = sum(int((slicing.events(events) >= LEAST_EVENTS).sum()) for slicing in slicings)
     sure = np.log(max(tried, 1)) + CONFIDENCE
+    total = _too_many(events, slicings)
     found: list[Change] = []
-    total = 0.0
     while len(found) < most:
-        best: tuple[float, _Slicing, int, float, float] | None = None
-        for slicing in slicings:
-            mine = slicing.events(events)
-            score = slicing.scores(mine)
-            at = int(np.argmax(score))
-            # Of slices with the same calls scores differ by rounding alone.
-            if best is None or score[at] >= best[0] * (1 - 1e-9):
-                best = (float(score[at]), slicing, at, float(mine[at]), float(slicing.expected[at]))
-        if best is None or best[0] < LEAST_SCORE:
+        best = max((slicing.best(events) for slicing in slicings), key=lambda one: one.score)
+        if best.score < LEAST_SCORE:
             break
-        score, slicing, at, mine_there, expected_there = best
-        inside = slicing.cells[slicing.place == at]
-        if not found:
-            total = _too_many(cells, measure, slicings)
-        found.append(
-            _change(cells, measure, slicing, at, inside, mine_there, expected_there, score, total, sure)
-        )
-        events[inside] *= expected_there / mine_there
+        best = _told_best(best, slicings, events)
+        found.append(_change(cells, measure, best, total, sure=bool(best.score >= sure)))
+        events[best.inside] *= best.expected / best.events
     return found
+
+
+def _told_best(best: _Slice, slicings: Sequence[_Slicing], events: Numbers) -> _Slice:
+    """Return of the slices with the same calls as one the one that tells best what they are."""
+    some = int(best.inside[0])
+    equal = (
+        slicing.slice(int(at), events)
+        for slicing in slicings
+        for at in slicing.place[slicing.cells == some]
+        if ("error_class" in slicing.names) == ("error_class" in best.slicing.names)
+    )
+    same = [
+        one for one in equal if (one.calls, one.events) == (best.calls, best.events)
+    ]  # fmt: skip
+    return replace(same[-1], score=best.score) if same else best
 
 
 def _slicings(cells: pd.DataFrame, measure: Measure) -> Iterator[_Slicing]:
@@ -238,7 +279,9 @@ def _rates(
     """Return for each cell how often there were events among what shares these values with it.
 
     Args:
+        cells: All cells.
         names: Dimensions; of a class of errors all calls of the rest are counted.
+        events: Of each cell.
         calls: Of each cell, or of everything together.
         around: The rate to begin with, of each cell or of everything.
     """
@@ -270,40 +313,34 @@ def _all_calls(
     return np.bincount(group, base)[group][first], np.bincount(group, base_before)[group][first]
 
 
-def _too_many(cells: pd.DataFrame, measure: Measure, slicings: Sequence[_Slicing]) -> float:
+def _too_many(events: Numbers, slicings: Sequence[_Slicing]) -> float:
     """Return how many events the window has too many, over the tools that have any."""
     tools = next(slicing for slicing in slicings if slicing.names == ("tool",))
-    events = cells[measure.events].to_numpy(float)
     return float(np.maximum(tools.events(events) - tools.expected, 0).sum())
 
 
 def _change(
-    cells: pd.DataFrame,
-    measure: Measure,
-    slicing: _Slicing,
-    at: int,
-    inside: npt.NDArray[np.intp],
-    events: float,
-    expected: float,
-    score: float,
-    total: float,
-    sure: float,
+    cells: pd.DataFrame, measure: Measure, found: _Slice, total: float, *, sure: bool
 ) -> Change:
-    row = cells.iloc[slicing.first[at]]
-    excess = events - expected
-    classes = None
-    if measure.events == "errors":
-        by_class = cells.iloc[inside].groupby("error_class")[measure.events].sum()
-        classes = str(by_class.idxmax()) if len(by_class) else None
+    row = cells.iloc[int(found.slicing.first[found.at])]
+    before = float(found.slicing.rate_before[found.at])
+    excess = found.events - found.expected
     return Change(
         measure=measure,
-        where={name: str(row[name]) for name in slicing.names},
-        calls=float(slicing.calls[at]),
-        events=events,
-        before=None if np.isnan(slicing.rate_before[at]) else float(slicing.rate_before[at]),
-        expected=expected,
+        where={name: str(row[name]) for name in found.slicing.names},
+        calls=found.calls,
+        events=found.events,
+        before=None if np.isnan(before) else before,
+        expected=found.expected,
         share=min(1.0, excess / total) if total > 0 else 1.0,
-        score=score,
-        mostly=classes,
-        is_sure=score >= sure,
+        score=found.score,
+        mostly=_mostly(cells, measure, found.inside),
+        is_sure=sure,
     )
+
+
+def _mostly(cells: pd.DataFrame, measure: Measure, inside: npt.NDArray[np.intp]) -> str | None:
+    if measure.events != "errors":
+        return None
+    by_class = cells.iloc[inside].groupby("error_class")[measure.events].sum()
+    return str(by_class.idxmax()) if len(by_class) else None

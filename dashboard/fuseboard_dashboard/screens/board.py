@@ -10,7 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from fuseboard.conventions import BreakerState
-from fuseboard_dashboard import alerting, headline, markup, theme, thresholds
+from fuseboard_dashboard import alerting, changed, headline, markup, theme, thresholds
 from fuseboard_dashboard.charts.sparkline import sparkline
 from fuseboard_dashboard.data import rows as rows_of
 from fuseboard_dashboard.refresh import PageFrame, show
@@ -36,6 +36,8 @@ def page() -> None:
 
 
 def _body(view: View) -> None:
+    active = pd.DataFrame()
+    found: list[Fuse] = []
     with panel():
         active = view.ask("page_alerts_now")
         st.html(alerting.scale_notice(view) or "<span></span>")
@@ -44,6 +46,9 @@ def _body(view: View) -> None:
     with panel():
         found = fuses(view.ask("page_tools"), view.ask("page_breaker_states"), active)
         st.html(markup.stats(_headline(view, found)))
+    with panel("What changed", changed.HINT):
+        st.html(changed.draw(view))
+    with panel():
         _fuses(view, found)
 
 
