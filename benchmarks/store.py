@@ -27,6 +27,7 @@ from storing.build import build, roll_up
 from fuseboard_collector.store import Batch, Store, ToolCall, named_queries, open_store
 from fuseboard_collector.store.rollups.choice import EXACT_WINDOW
 from fuseboard_collector.store.rows import micros
+from fuseboard_dashboard import changed
 from fuseboard_dashboard.filters import PRESETS, Filters, Window, rfc3339
 from fuseboard_dashboard.screens.breakers import worth_drawing
 from fuseboard_dashboard.view import QUERY_PARAMETERS
@@ -108,11 +109,19 @@ def questions(store: Store) -> Iterator[tuple[str, str, dict[str, object]]]:
     for view in VIEWS:
         window = Filters(range=view, to=newest).window(newest)
         for name in QUERY_PARAMETERS:
+            if name == "page_changes" and calls_in(store, window) > changed.MOST_CALLS:
+                continue  # the board does not ask
             for kind in KINDS if name == "page_calls" else ("",):
                 for number, most in enumerate(BUCKETS.get(name, (120,))):
                     given = parameters(store, name, window, kind, most)
                     words = (name.removeprefix("page_"), kind, f"by_{most}" * bool(number), view)
                     yield " ".join(word for word in words if word), name, given
+
+
+def calls_in(store: Store, window: Window) -> float:
+    """Return how many calls a window has."""
+    totals = store.query("page_totals", Filters().parameters(window))
+    return float(totals["calls"][0].as_py())
 
 
 def parameters(store: Store, name: str, window: Window, kind: str, most: int) -> dict[str, object]:
@@ -124,6 +133,8 @@ def parameters(store: Store, name: str, window: Window, kind: str, most: int) ->
         breakers = worth_drawing(known.to_pandas(), window.since)
     values: dict[str, object] = {
         "since": rfc3339(window.since),
+        "before_since": rfc3339(window.since - window.length),
+        "before_until": rfc3339(window.since),
         "until": rfc3339(window.until),
         "bucket_us": window.bucket_seconds(most) * 1_000_000,
         "kind": kind,

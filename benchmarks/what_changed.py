@@ -21,6 +21,7 @@ import numpy as np
 from fuseboard_collector.store import Batch, Store, ToolCall, open_store
 from fuseboard_dashboard.changes import MEASURES, changes
 from fuseboard_dashboard.filters import Filters
+from fuseboard_dashboard.slices import Cells
 from fuseboard_dashboard.view import QUERY_PARAMETERS
 
 TOOLS, HASHES = 50, 12
@@ -75,7 +76,7 @@ def drill(store: Store, random: np.random.Generator) -> tuple[bool, bool, float,
     store.append(batch).result(120)
     began = time.perf_counter()
     cells = ask(store)
-    ranked = changes(cells, MEASURES[0])
+    ranked = changes(Cells(cells), MEASURES[0])
     took = time.perf_counter() - began
     said = ", ".join(f"{k} {v}" for k, v in ranked[0].where.items()) if ranked else "nothing"
     counted = cells.groupby(["tool", "region", "args_hash"])["errors"].sum()

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import Final
 
 from fuseboard_dashboard import markup, theme
 from fuseboard_dashboard.changes import MEASURES, Change, changes
 from fuseboard_dashboard.filters import Filters
+from fuseboard_dashboard.slices import Cells
 from fuseboard_dashboard.view import View
 
-LONGEST: Final = timedelta(hours=6)
-"""Of longer windows single calls are too many to slice between two refreshes."""
+MOST_CALLS: Final = 300_000
+"""More calls can't be sliced between two refreshes."""
 
 SURE_SHOWN: Final = 6
 CHANCE_SHOWN: Final = 2
@@ -38,15 +38,16 @@ def draw(view: View) -> str:
     Args:
         view: Whose window is compared with the one before.
     """
-    if view.window.length > LONGEST:
+    calls = view.totals()["calls"]
+    if calls > MOST_CALLS:
         return _quiet(
-            "In windows of up to 6 hours this tells which tool, region, argument, agent, service "
-            "or upstream explains a rise."
+            f"With up to {theme.count(MOST_CALLS)} calls in the window this tells which tool, "
+            "region, argument, agent, service or upstream explains a rise: choose a shorter time."
         )
-    bounds = view.filters.before_parameters(view.window)
-    cells = view.ask("page_changes", **bounds)
-    if not cells["calls_before"].sum():
+    frame = view.ask("page_changes", **view.filters.before_parameters(view.window))
+    if not frame["calls_before"].sum():
         return _quiet("There were no calls in the window before: nothing to compare with.")
+    cells = Cells(frame)
     found = [change for measure in MEASURES for change in changes(cells, measure)]
     sure = sorted((c for c in found if c.is_sure), key=lambda c: -c.score)[:SURE_SHOWN]
     chance = sorted((c for c in found if not c.is_sure), key=lambda c: -c.score)[:CHANCE_SHOWN]

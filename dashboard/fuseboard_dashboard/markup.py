@@ -13,6 +13,10 @@ Hooks for tests and scripts, stable like an API:
 * ``data-testid="fb-window"`` with ``data-since`` and ``data-until`` (RFC 3339): the window that
   all numbers of the page are about, (since, until] over the end of calls;
 * ``data-testid="fb-alert"`` with ``data-alert``, ``data-state``, ``data-severity``;
+* ``data-testid="fb-change"`` with ``data-measure`` (``errors``, ``retries``, ``slow``), the values
+  that its calls share (``data-tool``, ``data-region``, ``data-args-hash``, ``data-error-class``,
+  ``data-agent``, ``data-service``, ``data-upstream``), ``data-rate``, ``data-before``,
+  ``data-events`` and ``data-share`` on every line of what changed;
 * ``data-testid="fb-problem"`` where a panel could not be drawn, ``fb-first-run`` and
   ``fb-no-match`` on the empty states, ``fb-notice`` on ignored URL parameters.
 """

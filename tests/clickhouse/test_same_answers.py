@@ -39,6 +39,7 @@ FIXED: dict[str, object] = {
     "no_service": "unknown_service", "no_region": "unknown", "slower_than": 5.0,
     # Some of the rows have these: the generator begins with them.
     "traces": [call.trace_id for call in next(Rows(seed=QUICK).batches(50)).calls],
+    "before_since": END - timedelta(hours=2), "before_until": END - timedelta(hours=1),
     "live_since": END - timedelta(hours=12), "unheard_since": END - timedelta(hours=15),
 }  # fmt: skip
 

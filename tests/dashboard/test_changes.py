@@ -11,7 +11,9 @@ import pandas as pd
 import pytest
 
 from fuseboard_collector.store import Batch, Store, ToolCall
-from fuseboard_dashboard.changes import DIMENSIONS, MEASURES, Change, changes
+from fuseboard_dashboard import changed
+from fuseboard_dashboard.changes import MEASURES, Change, changes
+from fuseboard_dashboard.slices import DIMENSIONS, Cells
 
 from .conftest import SINCE, UNTIL, html, open_page, serve
 
@@ -65,7 +67,7 @@ def rises(where: Where, to: float = 0.2) -> Callable[[dict[str, str | None], boo
 
 
 def found(cells: pd.DataFrame) -> list[Change]:
-    return [change for change in changes(cells, ERRORS) if change.is_sure]
+    return [change for change in changes(Cells(cells), ERRORS) if change.is_sure]
 
 
 def told_of(change: Change) -> dict[str, str]:
@@ -79,7 +81,7 @@ def test_where_nothing_changed_nothing_is_sure(seed: int) -> None:
 
 def test_no_calls_are_no_change() -> None:
     columns = [*DIMENSIONS, "judged", "judged_before", "errors", "errors_before"]
-    assert changes(pd.DataFrame(columns=columns), ERRORS) == []
+    assert changes(Cells(pd.DataFrame(columns=columns)), ERRORS) == []
 
 
 @pytest.mark.parametrize(
@@ -137,16 +139,16 @@ def test_two_causes_are_told_apart_and_what_one_explains_is_not_told_twice() -> 
 @pytest.mark.parametrize(("measure", "column"), [(RETRIES, "retried"), (SLOW, "slow")])
 def test_retries_and_slow_calls_are_told_too(measure: object, column: str) -> None:
     cells = cells_of(rises(lambda c: c["tool"] == "tool_07"), column=column)
-    best = changes(cells, measure)[0]  # type: ignore[arg-type]
+    best = changes(Cells(cells), measure)[0]  # type: ignore[arg-type]
     assert best.is_sure
     assert best.where["tool"] == "tool_07"
     assert best.mostly is None
-    assert changes(cells, ERRORS) == []
+    assert changes(Cells(cells), ERRORS) == []
 
 
 def test_a_fall_is_no_rise() -> None:
     cells = cells_of(lambda cell, is_now: 0.02 if is_now else 0.2)
-    assert changes(cells, ERRORS) == []
+    assert changes(Cells(cells), ERRORS) == []
 
 
 def test_a_tool_that_always_fails_is_not_blamed_for_new_faults_elsewhere() -> None:
@@ -221,6 +223,9 @@ def test_a_board_without_calls_before_says_so(empty_store: Store) -> None:
     assert "nothing to compare with" in html(open_page(""))
 
 
-def test_a_long_window_says_where_to_look_instead(store: Store) -> None:
+def test_a_window_of_too_many_calls_says_where_to_look_instead(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(changed, "MOST_CALLS", 10)
     serve(store)
-    assert "In windows of up to 6 hours" in html(open_page("", {"range": "24h"}))
+    assert "choose a shorter time" in html(open_page(""))

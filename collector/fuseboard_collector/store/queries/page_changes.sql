@@ -57,5 +57,5 @@ SELECT tool, region, agent, service, upstream, suspect AS args_hash,
 FROM measured
 LEFT JOIN suspects ON suspects.suspect_tool = measured.tool AND suspects.suspect = measured.args_hash
 GROUP BY 1, 2, 3, 4, 5, 6, 7
-ORDER BY errors + retried + slow DESC, calls DESC, 1, 2
+ORDER BY errors + retried + slow DESC, calls DESC, tool, region, 3, 4, 5, 6, 7
 LIMIT 100000;
