@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from datetime import UTC
 from typing import Final
+
+import pandas as pd
 
 from fuseboard_dashboard import markup, theme
 from fuseboard_dashboard.changes import MEASURES, Change, changes
-from fuseboard_dashboard.filters import Filters
+from fuseboard_dashboard.filters import Filters, rfc3339
 from fuseboard_dashboard.slices import Cells
 from fuseboard_dashboard.view import View
 
 MOST_CALLS: Final = 300_000
 """More calls can't be sliced between two refreshes."""
 
+TREND_BUCKETS: Final = 30
+"""As the board's sparklines have, so that both share an answer."""
+
+LEAST_BUCKETS: Final = 4
 SURE_SHOWN: Final = 6
 CHANCE_SHOWN: Final = 2
 _PAGES: Final = {"errors": "errors", "retries": "retries", "slow": "latency"}
@@ -44,9 +51,9 @@ def draw(view: View) -> str:
             f"With up to {theme.count(MOST_CALLS)} calls in the window this tells which tool, "
             "region, argument, agent, service or upstream explains a rise: choose a shorter time."
         )
-    frame = view.ask("page_changes", **view.filters.before_parameters(view.window))
-    if not frame["calls_before"].sum():
-        return _quiet("There were no calls in the window before: nothing to compare with.")
+    frame, against = _compared(view)
+    if frame is None:
+        return _quiet("There were no calls before: nothing to compare with.")
     cells = Cells(frame)
     found = [change for measure in MEASURES for change in changes(cells, measure)]
     sure = sorted((c for c in found if c.is_sure), key=lambda c: -c.score)[:SURE_SHOWN]
@@ -57,7 +64,32 @@ def draw(view: View) -> str:
     if chance:
         lines.append('<div class="fb-change-rest">Rose as well, which may be chance:</div>')
         lines += [_line(view, change) for change in chance]
+    if against:
+        lines.append(f'<div class="fb-change-rest">{markup.esc(against)}</div>')
     return f'<div class="fb fb-changes">{"".join(lines)}</div>'
+
+
+def _compared(view: View) -> tuple[pd.DataFrame | None, str]:
+    """Return what the store counted, and against what where it is not the window before.
+
+    On an agent's first minutes there is none: the window is compared with its own first half.
+    """
+    frame = view.ask("page_changes", **view.filters.before_parameters(view.window))
+    if frame["calls_before"].sum():
+        return frame, ""
+    trend = view.buckets("page_trend", view.axis(TREND_BUCKETS))
+    if len(trend) and trend["bucket"].nunique() >= LEAST_BUCKETS:
+        first = max(trend["bucket"].min().to_pydatetime().replace(tzinfo=UTC), view.window.since)
+        middle = first + (view.window.until - first) / 2
+        bounds = {
+            "since": rfc3339(middle), "before_since": rfc3339(first),
+            "before_until": rfc3339(middle),
+        }  # fmt: skip
+        words = (
+            f"No calls before this window: since {view.clock(middle)} against the time until then."
+        )
+        return view.ask("page_changes", **bounds), words
+    return None, ""
 
 
 def _quiet(words: str, testid: str = "fb-change-none") -> str:

@@ -217,10 +217,28 @@ def test_the_board_names_the_cause_and_leads_to_its_calls(empty_store: Store) ->
     assert "hash=v1" in first or "hash=v1" in before
 
 
-def test_a_board_without_calls_before_says_so(empty_store: Store) -> None:
+def test_a_board_with_a_single_call_has_nothing_to_compare_with(empty_store: Store) -> None:
     empty_store.append(Batch(calls=[ToolCall("alpha", end=UNTIL)])).result(30)
     serve(empty_store)
     assert "nothing to compare with" in html(open_page(""))
+
+
+def test_in_the_first_minutes_a_window_is_compared_with_its_own_first_half(
+    empty_store: Store,
+) -> None:
+    calls = [
+        ToolCall(
+            tool, end=UNTIL - timedelta(seconds=number),
+            outcome="error" if tool == "beta" and number < 60 else "ok",
+            error_class="L2_access" if tool == "beta" and number < 60 else None,
+        )
+        for number in range(240) for tool in ("alpha", "beta")
+    ]  # fmt: skip
+    empty_store.append(Batch(calls=calls)).result(30)
+    serve(empty_store)
+    page = html(open_page(""))
+    assert 'data-tool="beta"' in page.split('data-testid="fb-change"')[1]
+    assert "No calls before this window: since 12:1" in page
 
 
 def test_a_window_of_too_many_calls_says_where_to_look_instead(

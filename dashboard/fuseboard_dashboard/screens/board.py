@@ -20,9 +20,7 @@ from fuseboard_dashboard.view import View, panel
 CARDS: Final = 60
 """Fuses drawn in full; the calmer rest becomes one line each, so that hundreds stay usable."""
 LINES: Final = 1000
-_TREND_BUCKETS: Final = 30
-
-
+_LINES_OF_ALERTS: Final = 4
 _ALERTS_SHOWN: Final = 2
 _SUCCESS: Final = (
     "judged calls that neither failed nor had a faulty input / all − cancelled − abandoned − "
@@ -42,7 +40,7 @@ def _body(view: View) -> None:
         active = view.ask("page_alerts_now")
         st.html(alerting.scale_notice(view) or "<span></span>")
         if len(active):
-            st.html(alerting.strip(view, active))
+            st.html(alerting.strip(view, active, _LINES_OF_ALERTS))
     with panel():
         found = fuses(view.ask("page_tools"), view.ask("page_breaker_states"), active)
         st.html(markup.stats(_headline(view, found)))
@@ -103,7 +101,7 @@ _Trends = dict[tuple[str, str], tuple[list[float], list[float]]]
 
 
 def _trends(view: View) -> _Trends:
-    axis = view.axis(_TREND_BUCKETS)
+    axis = view.axis(changed.TREND_BUCKETS)
     frame = view.buckets("page_trend", axis)
     places = {moment: place for place, moment in enumerate(axis.grid())}
     size = len(places)
