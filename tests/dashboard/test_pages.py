@@ -366,3 +366,20 @@ def test_a_session_visits_every_page_in_turn(flaky: FlakyReader) -> None:
         go_to(app, page)
         assert words in html(app)
         assert app.query_params == {"tool": "alpha", "range": "1h"}
+
+
+def test_tools_that_only_other_instrumentation_tells_of_are_listed(store: Store) -> None:
+    foreign = "opentelemetry.instrumentation.langchain"
+    calls = [
+        ToolCall("<b>gamma</b>", end=at(700), instrumentation=foreign, framework="langchain",
+                 outcome=outcome, error_class=error_class)
+        for outcome, error_class in (("ok", None), ("error", "L3_transient"))
+    ]  # fmt: skip
+    serve(store)
+    assert "fb-unguarded" not in html(open_page(""))
+    CACHE.clear()
+    store.append(Batch(calls=calls)).result(30)
+    page = html(open_page(""))
+    assert 'data-testid="fb-unguarded" data-tool="&lt;b&gt;gamma&lt;/b&gt;"' in page
+    assert "Unguarded tools (1)" in page
+    assert "langchain" in page

@@ -13,6 +13,7 @@ from fuseboard.conventions import BreakerState
 from fuseboard_dashboard import alerting, changed, headline, markup, theme, thresholds
 from fuseboard_dashboard.charts.sparkline import sparkline
 from fuseboard_dashboard.data import rows as rows_of
+from fuseboard_dashboard.filters import Filters
 from fuseboard_dashboard.refresh import PageFrame, show
 from fuseboard_dashboard.trouble import TROUBLED, Fuse, fuses
 from fuseboard_dashboard.view import View, panel
@@ -20,6 +21,8 @@ from fuseboard_dashboard.view import View, panel
 CARDS: Final = 60
 """Fuses drawn in full; the calmer rest becomes one line each, so that hundreds stay usable."""
 LINES: Final = 1000
+UNGUARDED: Final = 20
+"""Unguarded tools listed, those with most errors."""
 _LINES_OF_ALERTS: Final = 4
 _ALERTS_SHOWN: Final = 2
 _SUCCESS: Final = (
@@ -48,6 +51,8 @@ def _body(view: View) -> None:
         st.html(changed.draw(view))
     with panel():
         _fuses(view, found)
+    with panel():
+        _unguarded(view)
 
 
 def _headline(view: View, found: Sequence[Fuse]) -> list[markup.Stat]:
@@ -95,6 +100,45 @@ def _fuses(view: View, found: Sequence[Fuse]) -> None:
     if rest:
         st.html(markup.section(f"{len(rest)} calmer fuses"))
         st.html(f'<div class="fb fb-tiles">{"".join(_tile(view, fuse) for fuse in rest)}</div>')
+
+
+def _unguarded(view: View) -> None:
+    frame = view.ask("page_unguarded_tools")
+    if not len(frame):
+        return
+    st.html(
+        markup.section(
+            f"Unguarded tools ({len(frame)})",
+            "Only other instrumentation tells of these: they are seen, but no retry, breaker or "
+            "fallback of fuseboard acts on them. @fuseboard.tool or an adapter changes that.",
+        )
+    )
+    headers = (("Tool", False), ("Seen through", False), ("Calls", True), ("Error rate", True),
+               ("Last call", True))  # fmt: skip
+    rows = [
+        [
+            _unguarded_name(view, row.tool),
+            markup.name(row.frameworks or theme.NOTHING),
+            theme.count(row.calls),
+            markup.link(theme.percent(row.error_ratio), _own(view, row.tool).link("errors")),
+            view.clock(row.last_end),
+        ]
+        for row in rows_of(frame.head(UNGUARDED))
+    ]
+    st.html(markup.table(headers, rows))
+    if len(frame) > UNGUARDED:
+        st.caption(f"The {UNGUARDED} with most errors of {len(frame)}.")
+
+
+def _own(view: View, tool: str) -> Filters:
+    return view.filters.narrowed(tool=tool)
+
+
+def _unguarded_name(view: View, tool: str) -> str:
+    return (
+        f'<span data-testid="fb-unguarded" data-tool="{markup.esc(tool)}">'
+        f"{markup.link(markup.name(tool), _own(view, tool).link('tool'))}</span>"
+    )
 
 
 _Trends = dict[tuple[str, str], tuple[list[float], list[float]]]
