@@ -53,7 +53,7 @@ format: ## Format the code and fix what the linter can fix
 bench: ## Measure what a tool call costs and what the collector takes in; fails on a missed bar
 	@$(SETUP) dev
 	@sh scripts/system_packages.sh libjemalloc2
-	@missed=0; for file in import_time call_overhead with_export timeouts collector_away ingest; do \
+	@missed=0; for file in import_time call_overhead with_export timeouts collector_away ingest what_changed; do \
 	  echo "== $$file"; $(BIN)/python benchmarks/$$file.py $(ARGS) || missed=1; done; exit $$missed
 
 bench-store: ## Measure the dashboard's queries on 10 million calls; ARGS="--calls 100000000" for more
