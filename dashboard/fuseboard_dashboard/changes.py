@@ -4,8 +4,9 @@ Each slice is scored by how much likelier its numbers are with two rates, before
 one: the log likelihood ratio of two Poisson counts (half the G of a G-test), as in scan statistics
 (Kulldorff 1997). What holds more than the cause has more calls that did not change, what holds less
 misses events: both score lower than the cause. Few calls before prove little: a slice counts as if
-it had had some more, at the rate of its tool. The best slice is taken, what it explains is taken
-out, and the rest is looked at again.
+it had had some more, at the rate of its tool. What holds several causes can score higher than each
+of them: it is given up where its parts together tell more. The best slice is taken, what it
+explains is taken out, and the rest is looked at again.
 """
 
 from __future__ import annotations
@@ -32,6 +33,9 @@ MOST: Final = 6
 
 CONFIDENCE: Final = 2.0
 """How far a sure score is above what the best of as many slices reaches by chance, in nats."""
+
+ALONE: Final = 1.0
+"""Prior calls that keep a rate of nothing from being nothing, and tell nothing else."""
 
 LEAST_SCORE: Final = 3.0
 """What scores less is not worth a look."""
@@ -124,10 +128,27 @@ def changes(cells: Cells, measure: Measure, most: int = MOST) -> list[Change]:
         best = max((way.best(events) for way in ways), key=lambda one: one.score)
         if best.score < LEAST_SCORE:
             break
-        best = _told_best(best, ways, events)
+        best = _told_best(_one_cause(best, ways, events, sure), ways, events)
         found.append(_change(cells, measure, best, total, sure=best.score >= sure))
         events[best.inside] *= best.expected / best.events
     return found
+
+
+def _one_cause(best: Slice, ways: Sequence[Slicing], events: Numbers, sure: float) -> Slice:
+    """Return a slice, or while its parts are sure and tell more together, the best part of it."""
+    while True:
+        inside = [(way, way.within(best)) for way in ways]
+        # By their own calls alone: a prior of each part would count many times.
+        together = max(
+            float(np.maximum(way.scores(events, ALONE)[within] - sure, 0).sum())
+            for way, within in inside
+        )
+        if together <= best.slicing.scores(events, ALONE)[best.at]:
+            return best
+        parts = ((way, np.where(within, way.scores(events), 0.0)) for way, within in inside)
+        way, scores = max(parts, key=lambda part: float(part[1].max()))
+        at = int(np.argmax(scores))
+        best = way.slice(at, events, float(scores[at]))
 
 
 def _told_best(best: Slice, ways: Sequence[Slicing], events: Numbers) -> Slice:

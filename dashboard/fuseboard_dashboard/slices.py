@@ -141,9 +141,9 @@ class Slicing:
         place: Number of the slice of each of these.
         first: A cell of each slice.
         calls: Of each slice in the window.
-        calls_before: In the window before, with those that it is taken to have had.
-        events_before: Likewise.
-        rate_before: As it really was; NaN without calls.
+        calls_before: In the window before.
+        events_before: In the window before.
+        around: How often something had happened around each before.
     """
 
     names: tuple[str, ...]
@@ -153,12 +153,21 @@ class Slicing:
     calls: Numbers
     calls_before: Numbers
     events_before: Numbers
-    rate_before: Numbers
+    around: Numbers
+
+    @property
+    def rate_before(self) -> Numbers:
+        """Return events over calls in the window before; NaN without calls."""
+        none = np.full(len(self.first), np.nan)
+        before = self.calls_before
+        rates: Numbers = np.divide(self.events_before, before, out=none, where=before > 0)
+        return rates
 
     @property
     def expected(self) -> Numbers:
         """Return how many events there would be if rates had stayed."""
-        expected: Numbers = self.calls * self.events_before / self.calls_before
+        had, calls = self._before(PRIOR_CALLS)
+        expected: Numbers = self.calls * had / calls
         return expected
 
     def events(self, of_cells: Numbers) -> Numbers:
@@ -167,9 +176,19 @@ class Slicing:
 
     def best(self, of_cells: Numbers) -> Slice:
         """Return the slice with the highest score."""
-        scores = self._scores(self.events(of_cells))
+        scores = self.scores(of_cells)
         at = int(np.argmax(scores))
         return self.slice(at, of_cells, float(scores[at]))
+
+    def within(self, other: Slice) -> npt.NDArray[np.bool_]:
+        """Tell of each slice whether all its calls are in another one, and not all of that."""
+        is_inside = np.zeros(int(max(self.cells.max(), other.inside.max())) + 1, bool)
+        is_inside[other.inside] = True
+        size = len(self.first)
+        both = np.bincount(self.place, is_inside[self.cells], size)
+        sizes = np.bincount(self.place, minlength=size)
+        inside: npt.NDArray[np.bool_] = (both == sizes) & (sizes < len(other.inside))
+        return inside
 
     def slice(self, at: int, of_cells: Numbers, score: float) -> Slice:
         """Return one slice by its number."""
@@ -178,15 +197,26 @@ class Slicing:
         expected = float(self.expected[at])
         return Slice(self, at, inside, float(self.calls[at]), happened, expected, score)
 
-    def _scores(self, events: Numbers) -> Numbers:
-        pooled = (events + self.events_before) / (self.calls + self.calls_before)
+    def scores(self, of_cells: Numbers, prior: float = PRIOR_CALLS) -> Numbers:
+        """Return the log likelihood ratio of two rates against one, 0 where they did not rise.
+
+        Args:
+            of_cells: Events of each cell.
+            prior: Calls that each slice is taken to have had besides.
+        """
+        events = self.events(of_cells)
+        had, calls_before = self._before(prior)
+        pooled = (events + had) / (self.calls + calls_before)
         with np.errstate(divide="ignore", invalid="ignore"):
-            score = events * np.log(events / (self.calls * pooled)) + self.events_before * np.log(
-                self.events_before / (self.calls_before * pooled)
+            score = events * np.log(events / (self.calls * pooled)) + had * np.log(
+                had / (calls_before * pooled)
             )
         rose = (events >= LEAST_EVENTS) & (events > LEAST_GROWTH * self.expected)
         scores: Numbers = np.where(rose & np.isfinite(score), score, 0.0)
         return scores
+
+    def _before(self, prior: float) -> tuple[Numbers, Numbers]:
+        return self.events_before + prior * self.around, self.calls_before + prior
 
 
 def slicings(counted: Counted, *, by_class: bool) -> Iterator[Slicing]:
@@ -224,11 +254,7 @@ def _sliced(counted: Counted, names: tuple[str, ...], inside: Places, around: Nu
     calls = counted.sums(places, counted.calls)[first]
     calls_before = counted.sums(places, counted.calls_before)[first]
     had = _sums(place, counted.events_before[inside], size)
-    before = np.divide(had, calls_before, out=np.full(size, np.nan), where=calls_before > 0)
-    return Slicing(
-        names, inside, place, first, calls, calls_before + PRIOR_CALLS,
-        had + PRIOR_CALLS * around[first], before,
-    )  # fmt: skip
+    return Slicing(names, inside, place, first, calls, calls_before, had, around[first])
 
 
 def _without_class(names: tuple[str, ...]) -> tuple[str, ...]:

@@ -136,6 +136,14 @@ def test_two_causes_are_told_apart_and_what_one_explains_is_not_told_twice() -> 
     assert sorted(told, key=len) == [{"tool": "tool_11"}, {"tool": "tool_03", "region": "eu"}]
 
 
+def test_several_causes_at_once_are_not_told_as_all_that_they_have_in_common() -> None:
+    """All calls are of one service; that it fails more often helps nobody."""
+    causes = {("tool_02", "eu"), ("tool_05", "us"), ("tool_09", "ap"), ("tool_13", "eu")}
+    cells = cells_of(rises(lambda c: (c["tool"], c["region"]) in causes, to=0.5))
+    told = {tuple(told_of(change).values()) for change in found(cells)}
+    assert told == causes
+
+
 @pytest.mark.parametrize(("measure", "column"), [(RETRIES, "retried"), (SLOW, "slow")])
 def test_retries_and_slow_calls_are_told_too(measure: object, column: str) -> None:
     cells = cells_of(rises(lambda c: c["tool"] == "tool_07"), column=column)
