@@ -121,7 +121,7 @@ def _line(view: View, change: Change) -> str:
 def _where(change: Change) -> str:
     """Return what the slice's calls share, the tool first."""
     where = change.where
-    parts = []
+    parts = ["Errors everywhere:"] if set(where) == {"error_class"} else []
     if "tool" in where:
         parts.append(f"<b>{markup.name(where['tool'])}</b>")
     if "region" in where:

@@ -104,6 +104,8 @@ def _change(now: float, was: float) -> str:
     if not was:
         return "none before"
     change = (now - was) / was
+    if abs(change) < 0.005:
+        return "as many as before"
     return f"{change:+.0%} vs. before" if abs(change) < 10 else f"was {theme.count(was)}"
 
 

@@ -19,6 +19,8 @@ from fuseboard_dashboard.vocabulary import reason_words
 
 _NO_WINDOW: Final = "In the breaker's window; – where a probe or the clock decided"
 _CALM: Final = (BreakerState.CLOSED, theme.UNKNOWN_STATE)
+MOST_TRANSITIONS: Final = 1000
+"""As many as the store tells of at once."""
 _COUNTS: Final = ("calls", "judged", "errors", "attempted", "retried")
 
 
@@ -54,6 +56,8 @@ def _headline(states: pd.DataFrame, transitions: pd.DataFrame) -> list[markup.St
 
     not_closed = number(BreakerState.OPEN, BreakerState.ISOLATED)
     openings = int((transitions["to_state"] == BreakerState.OPEN).sum())
+    is_cut = len(transitions) >= MOST_TRANSITIONS
+    note = f"in the newest {MOST_TRANSITIONS:,} transitions" if is_cut else "in the window"
     half, closed = number(BreakerState.HALF_OPEN), number(BreakerState.CLOSED)
     unknown = number(theme.UNKNOWN_STATE)
     return [
@@ -63,9 +67,9 @@ def _headline(states: pd.DataFrame, transitions: pd.DataFrame) -> list[markup.St
                     "warn" if half else ""),
         markup.Stat("closed-breakers", "Closed", str(closed), closed, "in every process"),
         markup.Stat("unknown-breakers", "Unknown", str(unknown), unknown, "process fell silent"),
-        markup.Stat("openings", "Openings", str(openings), openings, "in the window"),
-        markup.Stat("transitions", "Transitions", str(len(transitions)), len(transitions),
-                    "in the window"),
+        markup.Stat("openings", "Openings", f"{openings:,}", openings, note),
+        markup.Stat("transitions", "Transitions", f"{len(transitions):,}{'+' * is_cut}",
+                    len(transitions), "in the window"),
     ]  # fmt: skip
 
 
