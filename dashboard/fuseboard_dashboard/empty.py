@@ -58,13 +58,15 @@ def _port_words(endpoint: str) -> str:
 
 def no_match(view: View) -> None:
     """Say that the filters exclude everything, and offer the way back."""
-    length = filters.PRESETS[view.filters.range][0].lower()
-    until = "" if view.filters.is_live else f" before {view.clock(view.window.until)}"
+    when = f"between {view.ends().replace(' – ', ' and ')}"
+    if not view.filters.is_custom:
+        when = f"in the {filters.PRESETS[view.filters.range][0].lower()}"
+        when += "" if view.filters.is_live else f" before {view.clock(view.window.until)}"
     narrowed = " with the chosen tools and regions" if view.filters.is_narrowed else ""
     newest = view.clock(view.ask("page_store")["last_end"][0])
     st.html(
         '<div class="fb fb-empty" data-testid="fb-no-match"><h2>No calls match these filters</h2>'
-        f"<p>There was no call{narrowed} in the {markup.esc(length)}{markup.esc(until)}. "
+        f"<p>There was no call{narrowed} {markup.esc(when)}. "
         f"The newest call of all ended at {markup.esc(newest)} {markup.esc(view.zone_name)}. "
         "Choose a longer time, or start over.</p></div>"
     )

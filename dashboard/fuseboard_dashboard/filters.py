@@ -1,7 +1,8 @@
 """The filters of every page, as a value: parsed from the URL, written back to it, made a window.
 
 URL parameters: ``range`` (a key of ``PRESETS``), ``to`` (RFC 3339; the window is pinned to end
-there, absent = live), and ``tool``, ``class``, ``region``, each repeated for several values.
+there, absent = live), ``from`` (RFC 3339; with ``to`` any window of at most 30 days, alone one
+of the length of ``range``), and ``tool``, ``class``, ``region``, each repeated for several values.
 The class filter narrows which faults count, never the calls that they are divided by; pages that
 list single calls or show their latency keep only the calls of the chosen classes.
 """
@@ -15,6 +16,11 @@ from typing import Final
 from urllib.parse import urlencode
 
 from fuseboard.conventions import ErrorClass
+from fuseboard_dashboard.windows import FROM, TO, Window, parse_bounds, rfc3339
+
+__all__ = ["CLASS", "DEFAULT_RANGE", "FROM", "MAX_CHOICES", "PAGE_PARAMETERS", "PRESETS", "RANGE",
+           "REGION", "STARTS", "TO", "TOOL", "Filters", "Known", "Window", "parse",
+           "rfc3339"]  # fmt: skip
 
 PRESETS: Final[dict[str, tuple[str, timedelta]]] = {
     "5m": ("Last 5 minutes", timedelta(minutes=5)),
@@ -35,32 +41,13 @@ DEFAULT_RANGE: Final = "15m"
 MAX_CHOICES: Final = 50
 """Most values of one filter: a link can't grow without bound."""
 
-RANGE, TO, TOOL, CLASS, REGION = "range", "to", "tool", "class", "region"
+RANGE, TOOL, CLASS, REGION = "range", "tool", "class", "region"
 PAGE_PARAMETERS: Final = ("hash",)
 """Parameters of single pages, left alone here."""
 
-_STEPS: Final = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600)
 _SHORT_RANGE: Final = timedelta(hours=1)
 _LONG_RANGE: Final = timedelta(hours=24)
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-
-
-@dataclass(frozen=True, slots=True)
-class Window:
-    """The time a page is about: (since, until] over the END of calls, in UTC."""
-
-    since: datetime
-    until: datetime
-
-    @property
-    def length(self) -> timedelta:
-        """Return until − since."""
-        return self.until - self.since
-
-    def bucket_seconds(self, most: int = 120) -> int:
-        """Return the smallest round width that cuts the window into at most ``most`` buckets."""
-        needed = self.length.total_seconds() / most
-        return next((step for step in _STEPS if step >= needed), 86400)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +55,9 @@ class Filters:
     """What the viewer chose. Empty tuples mean all.
 
     Attributes:
-        range: Key of ``PRESETS``.
+        range: Key of ``PRESETS``; beside ``since``, what the way back leads to.
         to: End of a pinned window, in UTC; None follows the clock.
+        since: Begin of a custom window, which has ``to``, too; None = as ``range`` says.
     """
 
     range: str = DEFAULT_RANGE
@@ -77,6 +65,19 @@ class Filters:
     tools: tuple[str, ...] = ()
     classes: tuple[str, ...] = ()
     regions: tuple[str, ...] = ()
+    since: datetime | None = None
+
+    @property
+    def is_custom(self) -> bool:
+        """Tell whether the window begins where the viewer said."""
+        return self.since is not None and self.to is not None
+
+    @property
+    def length(self) -> timedelta:
+        """Return how long the window is by its name; long ranges are rounded to whole bars."""
+        if self.since is not None and self.to is not None:
+            return self.to - self.since
+        return PRESETS[self.range][1]
 
     @property
     def is_live(self) -> bool:
@@ -100,8 +101,10 @@ class Filters:
         """Return the window at ``now``; its live end is rounded down to the refresh interval.
 
         Rounding makes viewers with equal filters share one query result. The start of a long
-        window is rounded, too (``STARTS``).
+        window is rounded, too (``STARTS``); a custom one begins where it was asked to.
         """
+        if self.since is not None and self.to is not None:
+            return Window(self.since, self.to)
         if self.to is not None:
             until = self.to
         else:
@@ -119,7 +122,7 @@ class Filters:
         Weekdays and hours of the day are in both equally often, also where the view is longer than
         its name says.
         """
-        length = PRESETS[self.range][1]
+        length = self.length
         return Window(window.since - length, window.until - length)
 
     def before_parameters(self, window: Window) -> dict[str, object]:
@@ -137,6 +140,26 @@ class Filters:
             "regions": list(self.regions) or None,
         }
 
+    def zoomed(self, window: Window) -> Filters:
+        """Return these filters with exactly this window."""
+        return replace(self, since=window.since, to=window.until)
+
+    def as_range(self, key: str | None = None) -> Filters:
+        """Return these filters with a preset; instead of a custom window, it is live."""
+        to = None if self.is_custom else self.to
+        return replace(self, range=key or self.range, since=None, to=to)
+
+    def moved(self, steps: int, now: datetime) -> Filters:
+        """Return these filters so many windows later, negative = earlier, and not past ``now``.
+
+        A preset that arrives at the clock follows it again.
+        """
+        until = self.window(now).until + steps * self.length
+        if self.is_custom:
+            until = min(until, max(now, self.window(now).until))
+            return self.zoomed(Window(until - self.length, until))
+        return replace(self, to=None if until >= now else until)
+
     def narrowed(
         self, *, tool: str | None = None, region: str | None = None, error_class: str | None = None
     ) -> Filters:
@@ -151,6 +174,8 @@ class Filters:
     def pairs(self) -> list[tuple[str, str]]:
         """Return the URL parameters, in a fixed order, defaults left out."""
         pairs = [] if self.range == DEFAULT_RANGE else [(RANGE, self.range)]
+        if self.since is not None:
+            pairs.append((FROM, rfc3339(self.since)))
         if self.to is not None:
             pairs.append((TO, rfc3339(self.to)))
         for name, values in ((TOOL, self.tools), (CLASS, self.classes), (REGION, self.regions)):
@@ -171,28 +196,29 @@ class Known:
     regions: Collection[str] | None = None
 
 
-def rfc3339(moment: datetime) -> str:
-    """Format a moment as queries and URLs take it: UTC, microseconds only where there are any."""
-    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
-
-
-def parse(raw: Mapping[str, Sequence[str]], known: Known) -> tuple[Filters, list[str]]:
+def parse(
+    raw: Mapping[str, Sequence[str]], known: Known, now: datetime | None = None
+) -> tuple[Filters, list[str]]:
     """Read filters from URL parameters; what makes no sense is left out and said.
 
     Args:
         raw: Parameter names with all their values.
         known: Values to accept.
+        now: No window begins or ends later; None = not known.
 
     Returns:
         The filters, and a sentence for each thing that was ignored.
     """
-    strangers = sorted(set(raw) - {RANGE, TO, TOOL, CLASS, REGION, *PAGE_PARAMETERS})
+    strangers = sorted(set(raw) - {RANGE, FROM, TO, TOOL, CLASS, REGION, *PAGE_PARAMETERS})
     notices = [f"There is no filter {_quote(name)}." for name in strangers]
     chosen = _range(raw.get(RANGE, ()), notices)
+    (since, to), words = parse_bounds(raw.get(FROM, ()), raw.get(TO, ()), PRESETS[chosen][1], now)
+    notices += words
     return (
         Filters(
             range=chosen,
-            to=_moment(raw.get(TO, ()), notices),
+            to=to,
+            since=since,
             tools=_values(TOOL, raw.get(TOOL, ()), known.tools, notices),
             classes=_values(CLASS, raw.get(CLASS, ()), tuple(ErrorClass), notices),
             regions=_values(REGION, raw.get(REGION, ()), known.regions, notices),
@@ -208,21 +234,6 @@ def _range(values: Sequence[str], notices: list[str]) -> str:
         return values[-1]
     notices.append(f"There is no time range {_quote(values[-1])}; choices: {', '.join(PRESETS)}.")
     return DEFAULT_RANGE
-
-
-def _moment(values: Sequence[str], notices: list[str]) -> datetime | None:
-    if not values:
-        return None
-    try:
-        moment = datetime.fromisoformat(values[-1])
-        moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
-        # A window of 30 days must still fit into the calendar, and the store's TIMESTAMP.
-        if not 2000 <= moment.year <= 9000:
-            raise ValueError(moment.year)
-    except (ValueError, OverflowError):
-        notices.append(f"{_quote(values[-1])} is no moment in time for {TO!r}; showing live data.")
-        return None
-    return moment
 
 
 def _values(

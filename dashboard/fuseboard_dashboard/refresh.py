@@ -39,6 +39,7 @@ def show(frame: PageFrame) -> None:
 
 
 def _refresh(frame: PageFrame) -> None:
+    sidebar.follow_zoom()
     head = st.container()
     view = View.now(sidebar.chosen())
     with panel():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 import streamlit as st
@@ -13,9 +13,16 @@ from fuseboard.conventions import ErrorClass
 from fuseboard_dashboard import filters, markup, source, theme
 from fuseboard_dashboard.data import CACHE
 from fuseboard_dashboard.filters import DEFAULT_RANGE, PRESETS, Filters, Known, rfc3339
+from fuseboard_dashboard.windows import LONGEST, Window, judge
+from fuseboard_dashboard.zones import viewer_zone
 
 FACET_DAYS: Final = 30
-_RANGE, _LIVE, _TO = "fb_range", "fb_live", "fb_to"
+_CUSTOM: Final = "custom"
+_RANGE, _LIVE, _TO, _FROM = "fb_range", "fb_live", "fb_to", "fb_from"
+_BACK: Final = "fb_back"
+"""The preset that was chosen last: the time's menu itself says Custom meanwhile."""
+_ENDS: Final = {_FROM: "fb_from_input", _TO: "fb_to_input"}
+_MOVED: Final = "fb_window_moved"
 _TOOLS, _CLASSES, _REGIONS = "fb_tools", "fb_classes", "fb_regions"
 _WRITTEN, _NOTICES = "fb_written", "fb_notices"
 
@@ -24,12 +31,32 @@ def chosen() -> Filters:
     """Return the filters of this session, also from inside a fragment."""
     state = st.session_state
     return Filters(
-        range=state.get(_RANGE) or DEFAULT_RANGE,
+        range=_preset(),
         to=state.get(_TO),
+        since=state.get(_FROM),
         tools=tuple(state.get(_TOOLS, ())),
         classes=tuple(state.get(_CLASSES, ())),
         regions=tuple(state.get(_REGIONS, ())),
     )
+
+
+def _preset() -> str:
+    shown = st.session_state.get(_RANGE)
+    return shown if shown in PRESETS else st.session_state.get(_BACK) or DEFAULT_RANGE
+
+
+def zoom(window: Window) -> None:
+    """Show exactly this window, paused, on this page and all others; for callbacks."""
+    fitting = window.outward(source.current().clock())
+    if fitting is not None:
+        _store(chosen().zoomed(fitting))
+        st.session_state[_MOVED] = True
+
+
+def follow_zoom() -> None:
+    """Run the whole page again if a callback inside its fragment chose another window."""
+    if st.session_state.pop(_MOVED, False):
+        st.rerun()
 
 
 def choose_tool(key: str) -> None:
@@ -83,9 +110,12 @@ def draw(pages: Sequence[Page]) -> None:
 
 def _draw_filters(known: Known) -> None:
     st.selectbox(
-        "Time", list(PRESETS), key=_RANGE, format_func=lambda key: PRESETS[key][0],
-        on_change=_touched,
+        "Time", [*PRESETS, _CUSTOM], key=_RANGE, on_change=_range_changed,
+        format_func=lambda key: PRESETS[key][0] if key in PRESETS else "Custom",
     )  # fmt: skip
+    if chosen().is_custom:
+        _draw_ends()
+    _draw_steps()
     st.toggle(
         "Live", key=_LIVE, on_change=_live_changed,
         help="On: follows the clock and refreshes itself. Off: the window stays where it is, "
@@ -111,6 +141,72 @@ def _draw_filters(known: Known) -> None:
     )  # fmt: skip
 
 
+def _draw_ends() -> None:
+    """Draw both ends of a custom window in the viewer's zone, to the minute."""
+    zone, zone_name = viewer_zone()
+    for end, title in ((_FROM, "From"), (_TO, "To")):
+        wall = st.session_state[end].astimezone(zone).replace(tzinfo=None)
+        st.session_state[_ENDS[end]] = wall.replace(second=0, microsecond=0)
+        st.datetime_input(
+            f"{title} ({zone_name})", key=_ENDS[end], step=60, on_change=_end_changed, args=(end,)
+        )
+    back = PRESETS[_preset()][0].lower()
+    st.button(f"Back to {back}", key="fb_presets", on_click=_step, args=("back",),
+              icon=":material/undo:", width="stretch")  # fmt: skip
+
+
+def _draw_steps() -> None:
+    now = source.current().clock()
+    view = chosen()
+    window = view.window(now)
+    steps = (
+        ("earlier", "‹", "The window before", False),
+        ("later", "›", "The window after", view.is_live or window.until >= now),
+        ("out", "Zoom out", "A window twice as long", window.length >= LONGEST),
+    )
+    with st.container(horizontal=True, gap="xsmall"):
+        for name, label, words, is_off in steps:
+            st.button(label, key=f"fb_{name}", help=words, on_click=_step, args=(name,),
+                      disabled=is_off)  # fmt: skip
+
+
+def _step(name: str) -> None:
+    """Move the window; for callbacks."""
+    now, view = source.current().clock(), chosen()
+    if name == "back":
+        _store(view.as_range())
+    elif name == "out":
+        _store(view.zoomed(view.window(now).doubled(now)))
+    else:
+        _store(view.moved(1 if name == "later" else -1, now))
+
+
+def _range_changed() -> None:
+    view, key = chosen(), st.session_state[_RANGE]
+    if key != _CUSTOM:
+        _store(view.as_range(key))
+    elif not view.is_custom:
+        now = source.current().clock()
+        _store(view.zoomed(view.window(now)))
+
+
+def _end_changed(end: str) -> None:
+    """Take one end from its input; a window that can't be is refused in words, the old one kept."""
+    _touched()
+    wall = st.session_state[_ENDS[end]]
+    if not isinstance(wall, datetime):
+        return
+    moment = wall.replace(tzinfo=viewer_zone()[0]).astimezone(UTC)
+    view = chosen()
+    since, until = (moment, view.to) if end == _FROM else (view.since, moment)
+    if since is None or until is None:
+        return
+    kept, words = judge(since, until, source.current().clock())
+    if kept is not None:
+        _store(view.zoomed(Window(*kept)))
+    st.session_state[_NOTICES] = [words] if words else []
+
+
 def _option(value: str) -> str:
     mark = theme.CLASS_MARKS.get(value)
     return f"{mark.symbol} {mark.label}" if mark else markup.shorten(value, 48)
@@ -123,7 +219,8 @@ def _touched() -> None:
 def _live_changed() -> None:
     _touched()
     if st.session_state[_LIVE]:
-        st.session_state[_TO] = None
+        st.session_state[_TO] = st.session_state[_FROM] = None
+        st.session_state[_RANGE] = _preset()
     else:
         live = chosen()
         st.session_state[_TO] = live.window(source.current().clock()).until.astimezone(UTC)
@@ -131,7 +228,9 @@ def _live_changed() -> None:
 
 def _store(now: Filters) -> None:
     state = st.session_state
-    state[_RANGE], state[_TO], state[_LIVE] = now.range, now.to, now.is_live
+    state[_RANGE] = _CUSTOM if now.is_custom else now.range
+    state[_BACK], state[_LIVE] = now.range, now.is_live
+    state[_FROM], state[_TO] = now.since, now.to
     state[_TOOLS], state[_CLASSES] = list(now.tools), list(now.classes)
     state[_REGIONS] = list(now.regions)
     state[_NOTICES] = []
@@ -143,7 +242,7 @@ def _raw() -> dict[str, list[str]]:
 
 def _own(raw: dict[str, list[str]]) -> list[tuple[str, str]]:
     """Return the parameters that aren't a page's own, as pairs in a fixed order."""
-    order = (filters.RANGE, filters.TO, filters.TOOL, filters.CLASS, filters.REGION)
+    order = (filters.RANGE, filters.FROM, filters.TO, filters.TOOL, filters.CLASS, filters.REGION)
     names = [
         *(n for n in order if n in raw),
         *sorted(set(raw) - {*order, *filters.PAGE_PARAMETERS}),
@@ -159,7 +258,7 @@ def _read_url(known: Known) -> None:
     in_url = _own(_raw())
     written = st.session_state.get(_WRITTEN)
     if written is None or (in_url and in_url != written):
-        now, notices = filters.parse(_raw(), known)
+        now, notices = filters.parse(_raw(), known, source.current().clock())
         _store(now)
         st.session_state[_NOTICES] = notices
 

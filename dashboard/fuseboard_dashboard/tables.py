@@ -8,6 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from fuseboard_dashboard import theme
+from fuseboard_dashboard.downloads import download
 from fuseboard_dashboard.view import View
 
 MAX_ROWS: Final = 1000
@@ -52,7 +53,7 @@ def sample_calls(view: View, frame: pd.DataFrame, key: str) -> None:
     Args:
         view: For the zone.
         frame: The rows.
-        key: Unique on the page.
+        key: Unique on the page; begins with the name of the page.
     """
     shown = pd.DataFrame(
         {
@@ -101,6 +102,7 @@ def sample_calls(view: View, frame: pd.DataFrame, key: str) -> None:
             "trace": st.column_config.TextColumn("Trace id", width=270),
         },
     )  # fmt: skip
+    download(view, frame, key.partition("_")[0], "calls")
 
 
 def cut(frame: pd.DataFrame, rows: int = MAX_ROWS) -> pd.DataFrame:

@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Final
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import pandas as pd
 import streamlit as st
@@ -19,6 +18,7 @@ from fuseboard_dashboard.charts.base import TimeAxis
 from fuseboard_dashboard.data import CACHE, record
 from fuseboard_dashboard.filters import Filters, Window, rfc3339
 from fuseboard_dashboard.source import Source
+from fuseboard_dashboard.zones import viewer_zone
 
 logger = logging.getLogger("fuseboard.dashboard")
 
@@ -140,6 +140,20 @@ class View:
         aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
         return theme.span(max(self.window.until - aware, timedelta(0)))
 
+    def ends(self) -> str:
+        """Return both ends of the window in the viewer's time, dated unless both are of today."""
+        ends = [end.astimezone(self.zone) for end in (self.window.since, self.window.until)]
+        today = self.source.clock().astimezone(self.zone)
+        days = {end.date() for end in ends}
+        form = (
+            "%d %b %Y %H:%M:%S" if {end.year for end in ends} != {today.year} else "%d %b %H:%M:%S"
+        )
+        is_dated = days != {today.date()}
+        return " – ".join(
+            end.strftime(form if is_dated and (number == 0 or len(days) > 1) else "%H:%M:%S")
+            for number, end in enumerate(ends)
+        )
+
     def stamp(self) -> str:
         """Return the markup that says when the data were read and which window they cover."""
         read_at = min(self.read_times, default=self.source.clock())
@@ -150,20 +164,9 @@ class View:
             f'<span data-testid="fb-window" data-since="{rfc3339(since)}" '
             f'data-until="{rfc3339(until)}"><span class="fb-dot {state}"></span>'
             f"{'Live' if self.filters.is_live else 'Paused'} · "
-            f"{markup.esc(self.clock(since))} – {markup.esc(self.clock(until))} "
+            f"{markup.esc(self.ends())} "
             f"{markup.esc(self.zone_name)} · {markup.esc(words)}</span>"
         )
-
-
-def viewer_zone() -> tuple[tzinfo, str]:
-    """Return the zone of the viewer's browser and its name; UTC where it isn't known."""
-    name = st.context.timezone
-    if not name:
-        return UTC, "UTC"
-    try:
-        return ZoneInfo(name), name
-    except (ZoneInfoNotFoundError, ValueError):
-        return UTC, "UTC"
 
 
 @contextmanager

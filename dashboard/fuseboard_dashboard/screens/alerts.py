@@ -11,6 +11,7 @@ from fuseboard_alerts.catalogue import CATALOGUE, rule_names
 from fuseboard_alerts.model import Absent, Ratio, Rule, SlowShare, StateFor
 from fuseboard_alerts.runbooks import runbook
 from fuseboard_dashboard import alerting, markup, tables, theme
+from fuseboard_dashboard.downloads import download
 from fuseboard_dashboard.refresh import PageFrame, show
 from fuseboard_dashboard.view import View, panel
 
@@ -103,6 +104,7 @@ def _history(view: View, frame: pd.DataFrame) -> None:
                 "Value", width=90, help="Measured when the state began"),
         },
     )  # fmt: skip
+    download(view, shown, "alerts", "history")
 
 
 def _rules(view: View) -> str:

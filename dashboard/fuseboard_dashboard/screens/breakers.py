@@ -12,8 +12,10 @@ from fuseboard.conventions import BreakerState
 from fuseboard_dashboard import markup, tables, theme
 from fuseboard_dashboard.charts import breakers
 from fuseboard_dashboard.data import rows as rows_of
+from fuseboard_dashboard.downloads import download
 from fuseboard_dashboard.refresh import PageFrame, show
 from fuseboard_dashboard.screens.tool import RETRY_LINE
+from fuseboard_dashboard.timecharts import time_chart
 from fuseboard_dashboard.view import View, panel
 from fuseboard_dashboard.vocabulary import reason_words
 
@@ -46,6 +48,7 @@ def _body(view: View) -> None:
         _timeline(view, states)
     with panel("Now", "The worst state over all processes that have this breaker."):
         st.html(_states(view, states))
+        download(view, states.head(100), "breakers", "states")
     with panel("Transitions in the window", "Newest first."):
         _transitions(view, transitions)
 
@@ -92,7 +95,7 @@ def _timeline(view: View, states: pd.DataFrame) -> None:
     words += "Unknown: before the first sign of a process and after three missed heartbeats."
     with panel("States over what drove them", words):
         figure = breakers.states_above_rates(timeline, series, axis, RETRY_LINE)
-        st.plotly_chart(figure, key="breaker_states")
+        time_chart(view, figure, "breaker_states")
         if hidden := len(states) - len(drawn):
             st.caption(f"{hidden} calmer breakers are not drawn; filter by tool or region.")
 
@@ -194,3 +197,4 @@ def _transitions(view: View, frame: pd.DataFrame) -> None:
             "trace": st.column_config.TextColumn("Trace id", width=270),
         },
     )  # fmt: skip
+    download(view, shown, "breakers", "transitions")

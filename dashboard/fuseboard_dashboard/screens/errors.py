@@ -10,7 +10,9 @@ import streamlit as st
 from fuseboard_dashboard import headline, markup, tables, theme
 from fuseboard_dashboard.charts import calls
 from fuseboard_dashboard.data import rows as rows_of
+from fuseboard_dashboard.downloads import download
 from fuseboard_dashboard.refresh import PageFrame, show
+from fuseboard_dashboard.timecharts import time_chart
 from fuseboard_dashboard.view import View, panel
 from fuseboard_dashboard.vocabulary import CLASS_MEANINGS
 
@@ -29,7 +31,7 @@ def _body(view: View) -> None:
         axis = view.axis()
         outcomes = view.buckets("page_outcomes", axis)
         if outcomes["error_class"].notna().any():
-            st.plotly_chart(calls.classes_over_time(outcomes, axis, 250), key="error_classes")
+            time_chart(view, calls.classes_over_time(outcomes, axis, 250), "error_classes")
         else:
             st.html(markup.notice("No faulty call in this window.", theme.OUTCOME_MARKS["ok"],
                                   "fb-all-good"))  # fmt: skip
@@ -96,6 +98,9 @@ def _matrix(view: View) -> None:
     st.html(markup.table(headers, rows))
     if len(worst) > MATRIX_ROWS:
         st.caption(f"The {MATRIX_ROWS} worst of {len(worst)} tools and regions.")
+    kept = worst.head(MATRIX_ROWS).index
+    shown = frame[pd.MultiIndex.from_frame(frame[["tool", "region"]]).isin(kept)]
+    download(view, shown, "errors", "matrix")
 
 
 def _cell(view: View, error_class: str, tool: str, region: str, row: Any) -> str:
@@ -148,6 +153,7 @@ def _kinds(view: View) -> None:
         for r in rows_of(frame.head(30))
     ]
     st.html(markup.table(headers, rows))
+    download(view, frame.head(30), "errors", "kinds")
 
 
 def _text(value: object) -> str:
@@ -186,6 +192,7 @@ def _arguments(view: View) -> None:
             ]
         )
     st.html(markup.table(headers, rows))
+    download(view, frame.head(20), "errors", "arguments")
 
 
 def _samples(view: View) -> None:
@@ -196,6 +203,6 @@ def _samples(view: View) -> None:
         st.html(f'<div class="fb">{note} {markup.link("<u>Show all</u>", href)}</div>')
     frame = view.ask("page_calls", kind="faults", args_hash=wanted, row_limit=tables.SAMPLE_ROWS)
     if len(frame):
-        tables.sample_calls(view, frame, "error_calls")
+        tables.sample_calls(view, frame, "errors_calls")
     else:
         st.html('<div class="fb fb-quiet">No such call in this window.</div>')

@@ -8,7 +8,9 @@ import streamlit as st
 from fuseboard_dashboard import headline, markup, tables, theme, thresholds
 from fuseboard_dashboard.charts import latency
 from fuseboard_dashboard.data import rows as rows_of
+from fuseboard_dashboard.downloads import download
 from fuseboard_dashboard.refresh import PageFrame, show
+from fuseboard_dashboard.timecharts import time_chart
 from fuseboard_dashboard.view import View, panel
 
 
@@ -30,13 +32,13 @@ def _body(view: View) -> None:
     left, right = st.columns(2, gap="medium")
     with left, panel("Quantiles of calls", "Exact, per bucket; the slowest call is always there."):
         figure = latency.quantiles_over_time(series, axis, thresholds.SLOW_SECONDS)
-        st.plotly_chart(figure, key="latency_quantiles")
+        time_chart(view, figure, "latency_quantiles")
     with (
         right,
         panel("Every call", "Faint = few, orange = most calls. Two bands mean two kinds of calls."),
     ):
         cells = view.buckets("page_latency_heatmap", axis)
-        st.plotly_chart(latency.heatmap(cells, axis, 300), key="latency_heatmap")
+        time_chart(view, latency.heatmap(cells, axis, 300), "latency_heatmap")
     attempts = view.ask("page_attempt_latency")
     frame = view.ask("page_latency").merge(attempts, on="tool", how="left")
     words = (
@@ -47,7 +49,7 @@ def _body(view: View) -> None:
         figure = latency.quantiles_by_tool(frame, thresholds.SLOW_SECONDS)
         st.plotly_chart(figure, key="latency_tools")
     with panel("Where a mean call's time goes", "Back-off is waiting between attempts."):
-        st.plotly_chart(latency.split_over_time(series, axis), key="latency_split")
+        time_chart(view, latency.split_over_time(series, axis), "latency_split")
     with panel("By tool", "Quantiles, exact up to 24 hours; ▲ = p99 slower than the line."):
         _table(view, frame)
     with panel("Slowest calls"):
@@ -98,3 +100,4 @@ def _table(view: View, frame: pd.DataFrame) -> None:
             ]
         )
     st.html(markup.table(headers, rows))
+    download(view, frame.head(100), "latency", "tools")

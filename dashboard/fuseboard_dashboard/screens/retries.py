@@ -8,9 +8,11 @@ import streamlit as st
 from fuseboard_dashboard import markup, tables, theme, thresholds
 from fuseboard_dashboard.charts import rates, retries
 from fuseboard_dashboard.data import rows as rows_of
+from fuseboard_dashboard.downloads import download
 from fuseboard_dashboard.refresh import PageFrame, show
 from fuseboard_dashboard.screens.tool import RETRY_LINE
 from fuseboard_dashboard.theme import ratio
+from fuseboard_dashboard.timecharts import time_chart
 from fuseboard_dashboard.view import View, panel
 
 _COUNTS = ("attempted", "retried", "attempts_made", "first_try", "succeeded", "recovered",
@@ -35,9 +37,9 @@ def _body(view: View) -> None:
     left, right = st.columns(2, gap="medium")
     with left, panel("Retry rate", "Calls with at least one retry, of those that made an attempt."):
         figure = rates.rates_over_time(series, axis, (rates.RETRIES,), RETRY_LINE)
-        st.plotly_chart(figure, key="retry_rate")
+        time_chart(view, figure, "retry_rate")
     with right, panel("Amplification", "Attempts per call: the load that retries add upstream."):
-        st.plotly_chart(retries.amplification_over_time(series, axis), key="retry_amplification")
+        time_chart(view, retries.amplification_over_time(series, axis), "retry_amplification")
     by_tool = frame.groupby("tool", as_index=False)[list(_COUNTS)].sum()
     by_tool = by_tool.sort_values("retried", ascending=False, kind="stable")
     with left, panel("First try against final", "The line between is what retries won."):
@@ -54,7 +56,7 @@ def _body(view: View) -> None:
     with panel("Sample calls", "Newest calls with a retry."):
         calls = view.ask("page_calls", kind="retried", args_hash=None, row_limit=tables.SAMPLE_ROWS)
         if len(calls):
-            tables.sample_calls(view, calls, "retry_calls")
+            tables.sample_calls(view, calls, "retries_calls")
         else:
             st.html('<div class="fb fb-quiet">No call was retried in this window.</div>')
 
@@ -102,7 +104,7 @@ def _by_tool(view: View, by_tool: pd.DataFrame) -> None:
     }
     with panel("Retry rate by tool", "The six tools with the most retried calls."):
         figure = rates.lines_by_name(frames, axis, rates.RETRIES, RETRY_LINE)
-        st.plotly_chart(figure, key="retry_by_tool")
+        time_chart(view, figure, "retry_by_tool")
 
 
 def _table(view: View, frame: pd.DataFrame) -> None:
@@ -129,3 +131,4 @@ def _table(view: View, frame: pd.DataFrame) -> None:
             ]
         )
     st.html(markup.table(headers, rows))
+    download(view, frame.head(100), "retries", "tools")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -10,7 +11,9 @@ import streamlit as st
 
 from fuseboard_dashboard import headline, markup, sidebar, tables, theme, thresholds
 from fuseboard_dashboard.charts import calls, latency, rates
+from fuseboard_dashboard.downloads import download
 from fuseboard_dashboard.refresh import PageFrame, show
+from fuseboard_dashboard.timecharts import time_chart
 from fuseboard_dashboard.trouble import Fuse, fuses
 from fuseboard_dashboard.view import View, panel
 
@@ -85,19 +88,19 @@ def _charts(view: View) -> None:
     left, right = st.columns(2, gap="medium")
     with left:
         with panel("Calls by outcome"):
-            st.plotly_chart(calls.outcomes_over_time(outcomes, axis), key="tool_outcomes")
+            time_chart(view, calls.outcomes_over_time(outcomes, axis), "tool_outcomes")
         with panel("Error and retry rate", "Shaded: no calls. A line at 0 %: calls, all good."):
             figure = rates.rates_over_time(series, axis, (rates.ERRORS, rates.RETRIES), RETRY_LINE)
-            st.plotly_chart(figure, key="tool_rates")
+            time_chart(view, figure, "tool_rates")
     with right:
         with panel("Faulty calls by class"):
             if outcomes["error_class"].notna().any():
-                st.plotly_chart(calls.classes_over_time(outcomes, axis), key="tool_classes")
+                time_chart(view, calls.classes_over_time(outcomes, axis), "tool_classes")
             else:
                 st.html('<div class="fb fb-quiet">No faulty call in this window.</div>')
         with panel("Latency of calls", "Quantiles, exact up to 24 hours; back-off included."):
             figure = latency.quantiles_over_time(series, axis, thresholds.SLOW_SECONDS, 260)
-            st.plotly_chart(figure, key="tool_latency")
+            time_chart(view, figure, "tool_latency")
 
 
 def _regions(view: View) -> None:
@@ -106,6 +109,18 @@ def _regions(view: View) -> None:
                ("Success", True), ("Error rate", True), ("Input faults", True),
                ("Retry rate", True), ("Degraded", True), ("p99", True))  # fmt: skip
     st.html(markup.table(headers, [_region_row(view, fuse) for fuse in found[: tables.MAX_ROWS]]))
+    download(view, _as_rows(found[: tables.MAX_ROWS]), "tool", "regions")
+
+
+def _as_rows(fuses: Sequence[Fuse]) -> pd.DataFrame:
+    """Return fuses as rows to download: counts, and the names of alerts that fire."""
+    names = [name for name in Fuse.__dataclass_fields__ if name != "alerts"]
+    rows = [
+        {name: getattr(fuse, name) for name in names}
+        | {"alerts": ", ".join(firing.alert for firing in fuse.alerts)}
+        for fuse in fuses
+    ]
+    return pd.DataFrame(rows, columns=[*names, "alerts"])
 
 
 def _region_row(view: View, fuse: Fuse) -> list[str]:
