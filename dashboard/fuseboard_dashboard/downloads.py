@@ -47,7 +47,7 @@ def download(view: View, frame: pd.DataFrame, page: str, name: str) -> None:
 def file_stem(page: str, name: str, window: Window) -> str:
     """Return a file's name without its ending: page, table, both ends of the window, zone."""
     ends = (end.strftime("%Y%m%dT%H%M%S") for end in (window.since, window.until))
-    return "_".join(("fuseboard", page, name, *ends, "UTC"))
+    return "-".join(("fuseboard", page, name, *ends, "UTC"))
 
 
 def to_csv(frame: pd.DataFrame) -> bytes:

@@ -72,8 +72,8 @@ def test_a_download_has_the_rows_that_are_shown(board: Any, viewer: Any, tmp_pat
     with viewer.page.expect_download() as started:
         button.click()
     name = started.value.suggested_filename
-    assert name.startswith("fuseboard_retries_tools_2")
-    assert name.endswith("_UTC.csv")
+    assert name.startswith("fuseboard-retries-tools-2")
+    assert name.endswith("-UTC.csv")
     started.value.save_as(tmp_path / name)
     with (tmp_path / name).open(newline="", encoding="utf-8") as file:
         rows = [[row["tool"], row["region"]] for row in csv.DictReader(file)]

@@ -50,7 +50,7 @@ def test_parquet_holds_texts_as_they_are_and_times_with_their_zone() -> None:
 
 def test_a_file_is_named_by_page_table_window_and_zone() -> None:
     assert downloads.file_stem("errors", "calls", WINDOW) == (
-        "fuseboard_errors_calls_20260105T120000_20260105T121500_UTC"
+        "fuseboard-errors-calls-20260105T120000-20260105T121500-UTC"
     )
 
 
