@@ -86,7 +86,8 @@ def parameters(name: str, since: datetime, until: datetime, **extra: object) -> 
     values: dict[str, object] = {
         "since": since, "until": until, "tools": None, "classes": None, "regions": None,
         "bucket_us": 21_600_000_000, "kind": "all", "args_hash": None, "row_limit": 1000,
-        "breakers": None, **extra,
+        "breakers": None, "before_since": since - (until - since), "before_until": since,
+        **extra,
     }  # fmt: skip
     return {key: values[key] for key in QUERY_PARAMETERS[name]}
 
