@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 import sys
-from ctypes.util import find_library
 from typing import Final
 
 from fuseboard_server.settings import ENV_ALLOCATOR
@@ -25,8 +24,8 @@ _OPTIONS: Final = "narenas:4,dirty_decay_ms:500,muzzy_decay_ms:0,background_thre
 more at its peak, and all of it stays. An operator's own ``MALLOC_CONF`` stands in for them."""
 
 _SYSTEM: Final = "system"
-_JEMALLOC: Final = "jemalloc"
-"""What the program that is begun again finds in ``FUSEBOARD_ALLOCATOR``."""
+_BEGUN_AGAIN: Final = "_FUSEBOARD_BEGUN_AGAIN"
+"""Set for the program that is begun again, which takes it away."""
 _PRELOAD: Final = "LD_PRELOAD"
 _CONF: Final = "MALLOC_CONF"
 
@@ -38,15 +37,16 @@ def prefer() -> None:
     ``FUSEBOARD_ALLOCATOR=system``, or by an ``LD_PRELOAD`` of their own. To be called before
     threads are started and before there is output to lose.
     """
-    if os.environ.get(ENV_ALLOCATOR) == _JEMALLOC and os.environ.get(_PRELOAD) == LIBRARY:
-        # Begun again: what this process starts is not asked to follow.
-        del os.environ[ENV_ALLOCATOR], os.environ[_PRELOAD]
-        if os.environ.get(_CONF) == _OPTIONS:
-            del os.environ[_CONF]
+    if os.environ.pop(_BEGUN_AGAIN, None) is not None:
+        # Once is enough, also where the preload was taken away on the way (setuid, AppArmor). What
+        # this process starts is not asked to follow.
+        for name, ours in ((_PRELOAD, LIBRARY), (_CONF, _OPTIONS)):
+            if os.environ.get(name) == ours:
+                del os.environ[name]
         return
     if os.environ.get(ENV_ALLOCATOR) == _SYSTEM or _PRELOAD in os.environ or not is_installed():
         return
-    again = {_CONF: _OPTIONS, **os.environ, _PRELOAD: LIBRARY, ENV_ALLOCATOR: _JEMALLOC}
+    again = {_CONF: _OPTIONS, **os.environ, _PRELOAD: LIBRARY, _BEGUN_AGAIN: "1"}
     try:
         os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], again)  # noqa: S606
     except OSError:
@@ -55,5 +55,12 @@ def prefer() -> None:
 
 def is_installed() -> bool:
     """Return whether the linker finds jemalloc on this machine."""
-    # Loading it to see would fail: it only fits in at a program's start.
-    return sys.platform == "linux" and find_library("jemalloc") == LIBRARY
+    if sys.platform != "linux":
+        return False
+    try:
+        from ctypes.util import find_library  # not in every Python, and slow to import
+
+        # Loading it to see would fail: it only fits in at a program's start.
+        return find_library("jemalloc") == LIBRARY
+    except (ImportError, OSError):  # it may want to write a temporary file
+        return False

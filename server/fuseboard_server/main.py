@@ -55,9 +55,9 @@ def _without(module: str, arguments: list[str]) -> int:
 
 def main() -> None:
     """Run the command line; end with exit code 5 if packages that it needs are missing."""
-    if sys.argv[1:2] and sys.argv[1] in LONG_RUNNING:
-        allocator.prefer()
     try:
+        if sys.argv[1:2] and sys.argv[1] in LONG_RUNNING:
+            allocator.prefer()
         from fuseboard_server.cli import run
 
         run()

@@ -170,6 +170,23 @@ def test_zstd_is_read_with_the_same_limits(client: TestClient, otlp: Any, export
     assert status(codec.compress(b"", asbytes=True) * 20_000 + good) == 413, "as of gzip's members"
 
 
+def test_a_zstd_frame_whose_piece_ends_with_the_input_given_is_read_on() -> None:
+    """The first piece is full, and all input that was given is used up, in the same step."""
+
+    def block(kind: int, size: int, content: bytes, *, last: bool = False) -> bytes:
+        return (size << 3 | kind << 1 | last).to_bytes(3, "little") + content
+
+    raw = 16_384 - 6 - 35
+    frame = b"\x28\xb5\x2f\xfd\x00\x50"
+    frame += block(1, 131_072, b"a") * 7
+    frame += block(0, raw, b"b" * raw)
+    frame += block(1, 131_072 - raw, b"c")
+    frame += block(0, 10, b"d" * 10, last=True)
+    assert len(unpack(frame, 4 << 20, Packing.ZSTD)) == (1 << 20) + 10
+    with pytest.raises(MalformedError, match="too early"):
+        unpack(frame[:-12], 4 << 20, Packing.ZSTD)
+
+
 def test_a_zstd_body_that_wants_a_large_window_is_refused() -> None:
     windows = {zstd.CompressionParameter.window_log: 24}
     packer = zstd.ZstdCompressor(options=windows)

@@ -12,7 +12,7 @@ from tests.processes import Server
 from fuseboard_server import allocator
 from fuseboard_server.doctor import Grade, Setup, examine
 
-VARIABLES = ("LD_PRELOAD", "FUSEBOARD_ALLOCATOR", "MALLOC_CONF")
+VARIABLES = ("LD_PRELOAD", "_FUSEBOARD_BEGUN_AGAIN", "MALLOC_CONF")
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux preloads it")
 
 
@@ -30,7 +30,7 @@ def jemalloc() -> None:
 @pytest.fixture
 def begun(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, str]]:
     """Environments in which the program was begun again; it was not, really."""
-    for name in VARIABLES:
+    for name in (*VARIABLES, "FUSEBOARD_ALLOCATOR"):
         monkeypatch.delenv(name, raising=False)
     environments: list[dict[str, str]] = []
     monkeypatch.setattr(os, "execve", lambda *args: environments.append(args[2]))
@@ -125,9 +125,33 @@ def test_where_programs_may_not_be_begun_the_server_runs_without(
 def test_without_the_library_nothing_happens(
     begun: list[dict[str, str]], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(allocator, "find_library", lambda _: None)
+    monkeypatch.setattr("ctypes.util.find_library", lambda _: None)
     allocator.prefer()
     assert begun == []
     seen = {finding.subject: finding for finding in examine(Setup(tmp_path, "http://127.0.0.1:9"))}
     assert seen["allocator"].grade is Grade.OK
     assert allocator.PACKAGE in seen["allocator"].seen
+
+
+@pytest.mark.usefixtures("jemalloc")
+def test_a_program_whose_preload_was_taken_away_is_not_begun_for_ever(
+    begun: list[dict[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A setuid Python and some sandboxes drop LD_PRELOAD."""
+    allocator.prefer()
+    (environment,) = begun
+    for name in set(VARIABLES) - {"LD_PRELOAD"}:
+        monkeypatch.setenv(name, environment[name])
+    allocator.prefer()
+    assert len(begun) == 1
+
+
+def test_where_nothing_can_be_looked_up_nothing_happens(
+    begun: list[dict[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(_: str) -> None:
+        raise FileNotFoundError(2, "No usable temporary directory found")
+
+    monkeypatch.setattr("ctypes.util.find_library", fails)
+    allocator.prefer()
+    assert begun == []

@@ -108,7 +108,8 @@ def _unpack_zstd(body: bytes, limit: int) -> bytes:
             if size > limit:
                 raise TooLargeError(_over(limit))
             pieces.append(piece)
-            if not given and not piece and not unpacker.eof:
+            # A piece of just the size that was asked for hides that more input is needed.
+            if position >= len(body) and not (given or piece or unpacker.eof):
                 raise MalformedError("the zstd body ends too early")
         position -= len(unpacker.unused_data)
     return b"".join(pieces)
