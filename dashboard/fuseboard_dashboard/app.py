@@ -9,15 +9,7 @@ from __future__ import annotations
 import streamlit as st
 
 from fuseboard_dashboard import markup, sidebar
-from fuseboard_dashboard.screens import (
-    alerts,
-    board,
-    breakers,
-    errors,
-    latency,
-    retries,
-    tool,
-)
+from fuseboard_dashboard.menu import MENU
 from fuseboard_dashboard.view import panel
 
 
@@ -27,15 +19,11 @@ def main() -> None:
                        layout="wide")  # fmt: skip
     st.html(markup.stylesheet())
     pages = [
-        st.Page(board.page, title="Board", url_path="board", icon=":material/dashboard:",
-                default=True),
-        st.Page(tool.page, title="Tool", url_path="tool", icon=":material/build:"),
-        st.Page(errors.page, title="Errors", url_path="errors", icon=":material/error:"),
-        st.Page(breakers.page, title="Breakers", url_path="breakers",
-                icon=":material/toggle_off:"),
-        st.Page(retries.page, title="Retries", url_path="retries", icon=":material/replay:"),
-        st.Page(latency.page, title="Latency", url_path="latency", icon=":material/timer:"),
-        st.Page(alerts.page, title="Alerts", url_path="alerts", icon=":material/notifications:"),
+        st.Page(
+            entry.draw, title=entry.title(), url_path=entry.path, default=entry is MENU[0],
+            icon=f":material/{entry.icon}:",
+        )
+        for entry in MENU
     ]  # fmt: skip
     current = st.navigation(pages, position="hidden")
     with panel():

@@ -1,0 +1,47 @@
+"""The pages in the order of the menu: one question at 3 a.m. each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from fuseboard_dashboard.language import t
+from fuseboard_dashboard.screens import (
+    alerts,
+    board,
+    breakers,
+    errors,
+    latency,
+    retries,
+    tool,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One page.
+
+    Attributes:
+        path: Its name in the URL.
+        title: Its name in the menu, in the viewer's language when called.
+        icon: Name of its Material symbol.
+        draw: What draws it.
+    """
+
+    path: str
+    title: Callable[[], str]
+    icon: str
+    draw: Callable[[], None]
+
+
+MENU: Final = (
+    Entry("board", lambda: t("Board"), "dashboard", board.page),
+    Entry("tool", lambda: t("Tool"), "build", tool.page),
+    Entry("errors", lambda: t("Errors"), "error", errors.page),
+    Entry("breakers", lambda: t("Breakers"), "toggle_off", breakers.page),
+    Entry("retries", lambda: t("Retries"), "replay", retries.page),
+    Entry("latency", lambda: t("Latency"), "timer", latency.page),
+    Entry("alerts", lambda: t("Alerts"), "notifications", alerts.page),
+)
+"""The first is where a bare address leads."""
