@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import string
 from typing import Final
 from urllib.parse import urlsplit
 
 import streamlit as st
 
 from fuseboard_dashboard import filters, markup, sidebar
+from fuseboard_dashboard.language import t
 from fuseboard_dashboard.source import Source
 from fuseboard_dashboard.view import View
 
+_WAITED: Final = "fb_waited"
+"""Set in sessions that saw the first-run page."""
 _DEFAULT_ENDPOINT: Final = "http://127.0.0.1:4318"
 
 
@@ -34,6 +38,7 @@ def snippet(otlp_endpoint: str) -> str:
 
 def first_run(of: Source) -> None:
     """Say how to get the first call onto the board."""
+    st.session_state[_WAITED] = True
     st.html(
         '<div class="fb fb-empty" data-testid="fb-first-run"><h2>Waiting for the first call</h2>'
         f"<p>This server listens for OTLP at {markup.esc(of.otlp_endpoint)} "
@@ -49,6 +54,21 @@ def first_run(of: Source) -> None:
         )
     )
     st.code(f"export OTEL_EXPORTER_OTLP_ENDPOINT={of.otlp_endpoint}", language="bash")
+
+
+def greet(view: View) -> None:
+    """Welcome the first call if this session waited for it, once."""
+    if not st.session_state.pop(_WAITED, False):
+        return
+    found = view.ask("page_tools")
+    name = markup.shorten(str(found["tool"].iloc[0]), 40) if len(found) else ""
+    words = t("The first call has arrived: {tool}. Welcome to the board.", tool=_plain(name))
+    st.toast(words, icon=":material/bolt:", duration="long")
+
+
+def _plain(name: str) -> str:
+    """Return a foreign name that Markdown takes for nothing but text."""
+    return "".join(f"\\{c}" if c in string.punctuation else c for c in name if c.isprintable())
 
 
 def _port_words(endpoint: str) -> str:

@@ -18,6 +18,7 @@ Hooks for tests and scripts, stable like an API:
   ``data-agent``, ``data-service``, ``data-upstream``), ``data-rate``, ``data-before``,
   ``data-events`` and ``data-share`` on every line of what changed;
 * ``data-testid="fb-unguarded"`` with ``data-tool`` on tools that no policy of ours guards;
+* ``data-testid="fb-reading"`` in a page's head while the store takes over a second;
 * ``data-testid="fb-problem"`` where a panel could not be drawn, ``fb-first-run`` and
   ``fb-no-match`` on the empty states, ``fb-notice`` on ignored URL parameters.
 """

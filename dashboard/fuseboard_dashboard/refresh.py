@@ -9,6 +9,7 @@ import streamlit as st
 
 from fuseboard_dashboard import empty, markup, sidebar
 from fuseboard_dashboard.view import View, panel
+from fuseboard_dashboard.waiting import waiting
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,17 +41,21 @@ def show(frame: PageFrame) -> None:
 
 def _refresh(frame: PageFrame) -> None:
     sidebar.follow_zoom()
-    head = st.container()
+    head = st.empty()
     view = View.now(sidebar.chosen())
-    with panel():
+
+    def say(as_of: str) -> None:
+        head.html(markup.heading(frame.title, frame.question, as_of))
+
+    with panel(), waiting(say, lambda: len(view.read_times)):
         if not frame.needs_calls or _has_calls(view):
             frame.body(view)
-    with head:
-        st.html(markup.heading(frame.title, frame.question, view.stamp()))
+    say(view.stamp())
 
 
 def _has_calls(view: View) -> bool:
     if view.ask("page_totals")["calls"][0] > 0:
+        empty.greet(view)
         return True
     if view.ask("page_store")["calls"][0] == 0:
         empty.first_run(view.source)
