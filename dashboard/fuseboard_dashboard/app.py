@@ -7,9 +7,10 @@ The server calls :func:`fuseboard_dashboard.source.configure` before, and sets t
 from __future__ import annotations
 
 import streamlit as st
+from streamlit.navigation.page import Page
 
 from fuseboard_dashboard import markup, sidebar
-from fuseboard_dashboard.menu import MENU
+from fuseboard_dashboard.menu import MENU, Entry
 from fuseboard_dashboard.view import panel
 
 
@@ -18,18 +19,19 @@ def main() -> None:
     st.set_page_config(page_title="fuseboard", page_icon="⚡",
                        layout="wide")  # fmt: skip
     st.html(markup.stylesheet())
-    pages = [
-        st.Page(
-            entry.draw, title=entry.title(), url_path=entry.path, default=entry is MENU[0],
-            icon=f":material/{entry.icon}:",
-        )
-        for entry in MENU
-    ]  # fmt: skip
-    current = st.navigation(pages, position="hidden")
+    named = [_page(entry) for entry in MENU]
+    # Streamlit knows its default page by the bare address only, so the first has two.
+    bare = st.Page(MENU[0].draw, title=named[0].title, icon=named[0].icon, default=True)
+    current = st.navigation([bare, *named], position="hidden")
     with panel():
-        sidebar.draw(pages)
+        sidebar.draw([bare, *named[1:]] if current.url_path == bare.url_path else named)
     with panel():
         current.run()
+
+
+def _page(entry: Entry) -> Page:
+    icon = f":material/{entry.icon}:"
+    return st.Page(entry.draw, title=entry.title(), url_path=entry.path, icon=icon)
 
 
 main()

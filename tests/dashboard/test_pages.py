@@ -45,6 +45,15 @@ def test_a_page_answers_its_question_without_a_problem(store: Store, page: str) 
     assert "data as of 12:15:00" in html(app)
 
 
+def test_the_board_has_its_name_and_the_bare_address(store: Store) -> None:
+    serve(store)
+    bare, named = open_page(""), open_page("board")
+    for app in (bare, named):
+        assert not app.exception
+        assert "<h1>Board</h1>" in html(app)
+    assert stat(bare, "calls") == stat(named, "calls") == 12
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_a_page_of_an_empty_store_says_how_to_begin(empty_store: Store, page: str) -> None:
     serve(empty_store, otlp_endpoint="http://127.0.0.1:14318")
