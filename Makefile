@@ -11,7 +11,7 @@ PYTEST_ARGS ?=
 # Tests of one file stay in one process, so that they share the servers they start.
 WORKERS ?= 2
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
-SYSTEM_PACKAGES := chromium prometheus prometheus-alertmanager redis-server libjemalloc2
+SYSTEM_PACKAGES := chromium prometheus prometheus-alertmanager redis-server libjemalloc2 nginx-light
 PACKAGES := instrumentation collector dashboard alerts grafana server
 CHECKED := $(PACKAGES) $(wildcard tests benchmarks examples scripts)
 

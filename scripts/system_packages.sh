@@ -17,6 +17,7 @@ is_installed() {
     case "$1" in
     chromium) command -v chromium >/dev/null 2>&1 ;;
     prometheus) command -v prometheus >/dev/null 2>&1 && command -v promtool >/dev/null 2>&1 ;;
+    nginx-light) command -v nginx >/dev/null 2>&1 || [ -x /usr/sbin/nginx ] ;;
     redis-server) command -v redis-server >/dev/null 2>&1 ;;
     prometheus-alertmanager)
         command -v prometheus-alertmanager >/dev/null 2>&1 || command -v alertmanager >/dev/null 2>&1

@@ -24,7 +24,7 @@ def _hangups_are_heard() -> Iterator[None]:
 
 def _find(package: str, *names: str) -> Path:
     for name in names:
-        found = shutil.which(name)
+        found = shutil.which(name) or shutil.which(name, path="/usr/sbin")
         if found:
             return Path(found)
     message = (
@@ -58,6 +58,12 @@ def alertmanager_binary() -> Path:
 def redis_binary() -> Path:
     """Path of the Redis server."""
     return _find("redis-server", "redis-server", "valkey-server")
+
+
+@pytest.fixture(scope="session")
+def nginx_binary() -> Path:
+    """Path of nginx."""
+    return _find("nginx-light", "nginx")
 
 
 @pytest.fixture(scope="session")

@@ -11,9 +11,11 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
+from fuseboard_server.below_path import BelowPath
 from fuseboard_server.dispatch import AsgiApp, PortDispatcher
 from fuseboard_server.hosts import HostAllowList
 from fuseboard_server.presence import Presence
+from fuseboard_server.public import PublicAddress, names
 from fuseboard_server.settings import ServeSettings
 
 if TYPE_CHECKING:
@@ -32,7 +34,7 @@ def build_evaluator(settings: ServeSettings, store: AnyStore, here: Presence) ->
 
     receivers = [Webhook(address) for address in dict.fromkeys(settings.webhooks)]
     return Evaluator(
-        store, receivers, time_scale=settings.alert_time_scale, external_url=here.dashboard
+        store, receivers, time_scale=settings.alert_time_scale, external_url=here.address
     )
 
 
@@ -45,7 +47,9 @@ def build_app(
     lifespan: Callable[[Any], Any],
 ) -> AsgiApp:
     """Return the whole ASGI application of ``fuseboard serve``."""
-    hosts = HostAllowList(settings.host, (settings.ui_host, *settings.allow_hosts))
+    hosts = HostAllowList(
+        settings.host, (settings.ui_host, *names(settings.ui_url, settings.allow_hosts))
+    )
     collector = build_collector(settings, store, here, intake)
     dashboard = build_dashboard(settings, store, here, lifespan)
     return PortDispatcher(dashboard, collector, collector_port, hosts)
@@ -59,7 +63,7 @@ def build_collector(
     from fuseboard_collector.store import Store
     from fuseboard_collector.tokens import Token
 
-    hint = f"nothing here; the dashboard is at {here.dashboard}"
+    hint = f"nothing here; the dashboard is at {here.address}"
     # No route for the rest: it would hide that a path exists for another method.
     return Starlette(
         routes=[
@@ -97,33 +101,40 @@ def build_dashboard(
     )
     hint = f"this is the dashboard's port; OTLP and the read API are at {here.collector}"
     health = [route for route in api.routes(store) if route.path in {"/healthz", "/readyz"}]
-    return build_pages(hint, health, lifespan)
+    return build_pages(hint, health, lifespan, settings.ui_url)
 
 
-def build_pages(hint: str, health: list[Route], lifespan: Callable[[Any], Any]) -> AsgiApp:
+def build_pages(
+    hint: str,
+    health: list[Route],
+    lifespan: Callable[[Any], Any],
+    public: PublicAddress | None = None,
+) -> AsgiApp:
     """Return Streamlit's app, with what else is asked for on its port.
 
     Args:
         hint: What a client is told that takes the port for the collector's.
         health: Routes of health checks.
         lifespan: What runs as long as the app.
+        public: The address as people open it; None: where it listens.
     """
     import streamlit as st
 
     from fuseboard_dashboard.theme import streamlit_options
 
-    _configure_streamlit({**streamlit_options(), **SERVER_OPTIONS})
+    _configure_streamlit({**streamlit_options(), **SERVER_OPTIONS, **public_options(public)})
+    path = public.path if public else ""
     wrong_port = _not_here(hint)
     app: AsgiApp = st.App(
         _dashboard_script(),
         lifespan=lifespan,
         routes=[
-            *health,
-            Route("/v1/{path:path}", wrong_port, methods=["GET", "POST"]),
-            Route("/api/{path:path}", wrong_port, methods=["GET", "POST"]),
+            *(Route(f"{path}{route.path}", route.endpoint, methods=["GET"]) for route in health),
+            Route(f"{path}/v1/{{path:path}}", wrong_port, methods=["GET", "POST"]),
+            Route(f"{path}/api/{{path:path}}", wrong_port, methods=["GET", "POST"]),
         ],
     )
-    return app
+    return BelowPath(app, path)
 
 
 SERVER_OPTIONS: dict[str, object] = {
@@ -132,6 +143,17 @@ SERVER_OPTIONS: dict[str, object] = {
     "logger.level": "warning",
 }
 """Streamlit settings that are the server's business; looks are the theme's."""
+
+
+def public_options(public: PublicAddress | None) -> dict[str, object]:
+    """Return the Streamlit settings of an address that is a reverse proxy's.
+
+    Its origin is let in by name: a proxy that says its own Host to us would make every websocket
+    look like another site's.
+    """
+    if public is None:
+        return {}
+    return {"server.baseUrlPath": public.path, "server.corsAllowedOrigins": [public.origin]}
 
 
 def _dashboard_script() -> Path:

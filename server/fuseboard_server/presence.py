@@ -22,15 +22,22 @@ class Presence:
 
     Attributes:
         pid: Its process id.
-        dashboard: Address of the dashboard.
+        dashboard: Address that the dashboard listens on.
         collector: Address of OTLP/HTTP and of the read API.
         grpc: Host and port of OTLP/gRPC; empty where it is off.
+        public: Address of the dashboard through a reverse proxy; empty without one.
     """
 
     pid: int
     dashboard: str
     collector: str
     grpc: str = ""
+    public: str = ""
+
+    @property
+    def address(self) -> str:
+        """Return where people open the dashboard."""
+        return self.public or self.dashboard
 
 
 def announce(data: Path, presence: Presence) -> None:
@@ -56,6 +63,7 @@ def read(data: Path) -> Presence | None:
             str(fields["dashboard"]),
             str(fields["collector"]),
             str(fields.get("grpc", "")),
+            str(fields.get("public", "")),
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None

@@ -14,12 +14,14 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from fuseboard_server.exits import CommandError, Exit
+from fuseboard_server.public import described
 from fuseboard_server.running import Server, configured, stopping_quietly
 from fuseboard_server.sockets import bind, port_of, url
 
 if TYPE_CHECKING:
     from fuseboard_collector.api import RemoteReader
     from fuseboard_server.dispatch import AsgiApp
+    from fuseboard_server.public import PublicAddress
 
 ANSWER_SECONDS = 20.0
 """How long a page waits for the collector; a viewer gives up sooner than an export."""
@@ -35,6 +37,7 @@ class DashboardSettings:
         collector: Base address of the collector.
         token: Its token for reading; None: it needs none.
         port: 0 for any free one.
+        ui_url: The address as people open it; None: where it listens.
         allow_hosts: Further names that are answered to.
     """
 
@@ -42,6 +45,7 @@ class DashboardSettings:
     token: str | None = field(default=None, repr=False)
     host: str = "127.0.0.1"
     port: int = 8501
+    ui_url: PublicAddress | None = None
     allow_hosts: tuple[str, ...] = ()
 
 
@@ -57,7 +61,7 @@ def run(settings: DashboardSettings) -> None:
         reader = RemoteReader(settings.collector, ANSWER_SECONDS, settings.token)
         about = About(reader, settings.collector)
         app = _build(settings, reader, about)
-        address = url(settings.host, port_of(listener))
+        address = described(settings.ui_url, url(settings.host, port_of(listener)))
 
         def is_ready() -> None:
             click.echo(
@@ -77,11 +81,12 @@ def _build(settings: DashboardSettings, reader: RemoteReader, about: About) -> A
     from fuseboard_server.composition import build_pages
     from fuseboard_server.dispatch import PortDispatcher
     from fuseboard_server.hosts import HostAllowList
+    from fuseboard_server.public import names
 
     about.tell()
     hint = f"this is a dashboard; OTLP and the read API are at {settings.collector}"
-    pages = build_pages(hint, _health(reader), about.lifespan)
-    hosts = HostAllowList(settings.host, settings.allow_hosts)
+    pages = build_pages(hint, _health(reader), about.lifespan, settings.ui_url)
+    hosts = HostAllowList(settings.host, names(settings.ui_url, settings.allow_hosts))
     return PortDispatcher(pages, pages, settings.port, hosts)
 
 

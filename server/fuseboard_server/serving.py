@@ -16,6 +16,7 @@ import uvicorn
 
 from fuseboard_server import garbage, presence
 from fuseboard_server.exits import CommandError, Exit
+from fuseboard_server.public import described
 from fuseboard_server.running import SHUTDOWN_SECONDS, Server, configured, stopping_quietly
 from fuseboard_server.settings import DATA_FILE, ServeSettings
 from fuseboard_server.sockets import Wanted, address_of, bind_all, port_of, url
@@ -40,6 +41,7 @@ def run(settings: ServeSettings) -> None:
             dashboard=url(settings.ui_host, port_of(sockets.ui)),
             collector=url(settings.host, port_of(sockets.collector)),
             grpc="" if sockets.grpc is None else _shown(settings.host, port_of(sockets.grpc)),
+            public="" if settings.ui_url is None else settings.ui_url.url,
         )
         with _opened_store(settings) as store:
             _serve(settings, store, here, sockets)
@@ -211,7 +213,7 @@ def explain_store_error(error: Exception) -> CommandError:
 def _print_welcome(settings: ServeSettings, here: presence.Presence) -> None:
     lines = [
         "fuseboard is ready",
-        f"  Dashboard  {here.dashboard}",
+        f"  Dashboard  {described(settings.ui_url, here.dashboard)}",
         f"  OTLP/HTTP  {here.collector}",
         f"  OTLP/gRPC  {here.grpc or 'off'}",
         f"  Data       {settings.store or settings.data}",

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from fuseboard_collector.store.clickhouse.address import Address
+    from fuseboard_server.public import PublicAddress
 
 DEFAULT_HOST = "127.0.0.1"
 DEFAULT_UI_PORT = 8501
@@ -51,6 +52,7 @@ class ServeSettings:
         webhooks: Addresses that alert notifications are posted to.
         alert_time_scale: Factor on every window and hold of the alerts; 1 is real.
         raises_alerts: Whether alerts are evaluated here, and not by another server on the store.
+        ui_url: The dashboard's address as people open it; None: where it listens.
         allow_hosts: Further names that the server answers to.
         keep_arguments: Whether the arguments of foreign calls are stored.
         demo: Whether the calls come from the demo agent.
@@ -69,6 +71,7 @@ class ServeSettings:
     webhooks: tuple[str, ...] = ()
     alert_time_scale: float = 1.0
     raises_alerts: bool = True
+    ui_url: PublicAddress | None = None
     allow_hosts: tuple[str, ...] = ()
     keep_arguments: bool = False
     demo: bool = False

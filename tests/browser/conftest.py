@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, sync_playwright
+from playwright.sync_api import TimeoutError as PlaywrightTimeout
 from tests.processes import FUSEBOARD, Server, free_port
 
 DEMO_SECONDS = 70
@@ -113,6 +115,25 @@ class Viewer:
         """Return the ends of the window that the page is about, RFC 3339."""
         hook = self.page.locator('[data-testid="fb-window"]').first
         return str(hook.get_attribute("data-since")), str(hook.get_attribute("data-until"))
+
+
+def choose(viewer: Viewer, title: str, option: str) -> None:
+    """Pick one value in a filter of the sidebar, as a hand would.
+
+    On a busy machine the list of options is drawn anew after it opened, and a click that meets
+    this moment is lost; a hand clicks again when nothing was chosen.
+    """
+    sidebar = viewer.page.locator('[data-testid="stSidebar"]')
+    field = sidebar.locator('[data-testid="stMultiSelect"]').filter(has_text=title)
+    for _ in range(3):
+        field.get_by_role("combobox").first.click()
+        viewer.page.get_by_role("option").filter(has_text=option).first.click()
+        with suppress(PlaywrightTimeout):
+            field.get_by_text(option).first.wait_for(timeout=5_000)
+            break
+        viewer.page.keyboard.press("Escape")
+    viewer.page.keyboard.press("Escape")
+    viewer.settle()
 
 
 def new_viewer(context: BrowserContext) -> Viewer:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from playwright.sync_api import TimeoutError as PlaywrightTimeout
+from tests.browser.conftest import choose
 
 pytestmark = [pytest.mark.browser, pytest.mark.e2e]
 
@@ -214,25 +213,6 @@ def test_no_fuse_with_a_firing_alert_or_only_failures_is_green(board: Any, viewe
             fuse.locator(".fb-no-breaker").count() == 0
         )
     assert 0 < guarded < viewer.page.locator('[data-testid="fb-fuse"]').count()
-
-
-def choose(viewer: Any, title: str, option: str) -> None:
-    """Pick one value in a filter of the sidebar, as a hand would.
-
-    On a busy machine the list of options is drawn anew after it opened, and a click that meets
-    this moment is lost; a hand clicks again when nothing was chosen.
-    """
-    sidebar = viewer.page.locator('[data-testid="stSidebar"]')
-    field = sidebar.locator('[data-testid="stMultiSelect"]').filter(has_text=title)
-    for _ in range(3):
-        field.get_by_role("combobox").first.click()
-        viewer.page.get_by_role("option").filter(has_text=option).first.click()
-        with suppress(PlaywrightTimeout):
-            field.get_by_text(option).first.wait_for(timeout=5_000)
-            break
-        viewer.page.keyboard.press("Escape")
-    viewer.page.keyboard.press("Escape")
-    viewer.settle()
 
 
 def test_filters_are_chosen_by_hand_and_kept_in_the_address(

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
+from fuseboard_server.commands.behind_proxy import behind_proxy
 from fuseboard_server.commands.options import PORT, HttpUrl
 from fuseboard_server.commands.tokens import read_token as with_read_token
 from fuseboard_server.exposure import Doors, check_exposure
 from fuseboard_server.settings import DEFAULT_HOST, DEFAULT_UI_PORT
+
+if TYPE_CHECKING:
+    from fuseboard_server.public import PublicAddress
 
 
 @click.command()
@@ -22,12 +28,7 @@ from fuseboard_server.settings import DEFAULT_HOST, DEFAULT_UI_PORT
 @click.option(
     "--ui-port", type=PORT, default=DEFAULT_UI_PORT, show_default=True, help="Port; 0: any."
 )
-@click.option(
-    "--allow-host",
-    "allow_hosts",
-    multiple=True,
-    help="Answer to this Host name too, for example a reverse proxy's. May be repeated.",
-)
+@behind_proxy
 @click.option("--insecure", is_flag=True, help="Listen beyond loopback although there is no login.")
 def dashboard(
     collector: str,
@@ -35,6 +36,7 @@ def dashboard(
     read_token_file: str | None,
     host: str,
     ui_port: int,
+    ui_url: PublicAddress | None,
     allow_hosts: tuple[str, ...],
     insecure: bool,
 ) -> None:
@@ -52,6 +54,7 @@ def dashboard(
             token=read_token_file or read_token,
             host=host,
             port=ui_port,
+            ui_url=ui_url,
             allow_hosts=allow_hosts,
         )
     )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from fuseboard_server.commands.behind_proxy import behind_proxy
 from fuseboard_server.commands.options import (
     DATA_HELP,
     FOLDER,
@@ -33,6 +34,7 @@ from fuseboard_server.settings import (
 
 if TYPE_CHECKING:
     from fuseboard_collector.store.clickhouse.address import Address
+    from fuseboard_server.public import PublicAddress
 
 
 @click.command()
@@ -106,12 +108,7 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Leave the alerts to another server on the same database.",
 )
-@click.option(
-    "--allow-host",
-    "allow_hosts",
-    multiple=True,
-    help="Answer to this Host name too, for example a reverse proxy's. May be repeated.",
-)
+@behind_proxy
 @click.option(
     "--keep-arguments",
     is_flag=True,
@@ -141,6 +138,7 @@ def serve(
     webhooks: tuple[str, ...],
     alert_time_scale: float,
     no_alerts: bool,
+    ui_url: PublicAddress | None,
     allow_hosts: tuple[str, ...],
     keep_arguments: bool,
     insecure: bool,
@@ -177,6 +175,7 @@ def serve(
         webhooks=webhooks,
         alert_time_scale=alert_time_scale,
         raises_alerts=not no_alerts,
+        ui_url=ui_url,
         allow_hosts=allow_hosts,
         keep_arguments=keep_arguments,
         demo=demo,
