@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from dataclasses import fields
 from datetime import UTC, datetime
 from itertools import count
+from math import inf
 from pathlib import Path
 
 import measuring
@@ -27,7 +28,7 @@ from storing.build import build, roll_up
 from fuseboard_collector.store import Batch, Store, ToolCall, named_queries, open_store
 from fuseboard_collector.store.rollups.choice import EXACT_WINDOW
 from fuseboard_collector.store.rows import micros
-from fuseboard_dashboard import changed
+from fuseboard_dashboard import bounded, changed
 from fuseboard_dashboard.filters import PRESETS, Filters, Window, rfc3339
 from fuseboard_dashboard.screens.breakers import worth_drawing
 from fuseboard_dashboard.view import QUERY_PARAMETERS
@@ -41,6 +42,10 @@ BUCKETS = {"page_trend": (60, 30), "page_series": (60,), "page_outcomes": (120, 
 """In how many buckets pages ask for the window at most; 120 elsewhere."""
 CHECK_MEMORY = "8GB"
 """What counting a hundred million raw rows takes."""
+MOST_CALLS = {"page_changes": changed.MOST_CALLS} | {
+    name: bounded.MOST_CALLS for name in QUERY_PARAMETERS if name.startswith("page_answer")
+}
+"""Queries of raw rows → how many calls a window may have for pages to ask them."""
 KINDS = {"all": 100, "faults": 100, "retried": 100, "slow": 25}
 STEP = 2 ** (1 / 8)
 """The widest that a quantile out of a histogram may be off."""
@@ -109,8 +114,8 @@ def questions(store: Store) -> Iterator[tuple[str, str, dict[str, object]]]:
     for view in VIEWS:
         window = Filters(range=view, to=newest).window(newest)
         for name in QUERY_PARAMETERS:
-            if name == "page_changes" and calls_in(store, window) > changed.MOST_CALLS:
-                continue  # the board does not ask
+            if calls_in(store, window) > MOST_CALLS.get(name, inf):
+                continue  # no page asks
             for kind in KINDS if name == "page_calls" else ("",):
                 for number, most in enumerate(BUCKETS.get(name, (120,))):
                     given = parameters(store, name, window, kind, most)

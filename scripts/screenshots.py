@@ -22,6 +22,7 @@ PAGES = {
     "breakers": "breakers?range=5m",
     "retries": "retries?range=5m",
     "latency": "latency?range=5m",
+    "degradation": "degradation?range=5m",
     "alerts": "alerts?range=5m",
 }
 """Name of the picture → path of the page."""

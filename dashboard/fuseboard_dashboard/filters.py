@@ -42,7 +42,7 @@ MAX_CHOICES: Final = 50
 """Most values of one filter: a link can't grow without bound."""
 
 RANGE, TOOL, CLASS, REGION = "range", "tool", "class", "region"
-PAGE_PARAMETERS: Final = ("hash",)
+PAGE_PARAMETERS: Final = ("hash", "answer", "classifier")
 """Parameters of single pages, left alone here."""
 
 _SHORT_RANGE: Final = timedelta(hours=1)

@@ -82,7 +82,7 @@ def degraded(row: Totals, filters: Filters) -> Stat:
     now = degraded_ratio(row)
     return Stat(
         "degraded-ratio", "Degraded", theme.percent(now), now,
-        f"{theme.count(row['degraded'])} calls", "", filters.link("errors"),
+        f"{theme.count(row['degraded'])} calls", "", filters.link("degradation"),
         "calls answered with a stale entry, fallback or default / (all − cancelled − abandoned − "
         "interrupted)",
     )  # fmt: skip

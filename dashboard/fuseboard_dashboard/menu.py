@@ -11,6 +11,7 @@ from fuseboard_dashboard.screens import (
     alerts,
     board,
     breakers,
+    degradation,
     errors,
     latency,
     retries,
@@ -42,6 +43,7 @@ MENU: Final = (
     Entry("breakers", lambda: t("Breakers"), "toggle_off", breakers.page),
     Entry("retries", lambda: t("Retries"), "replay", retries.page),
     Entry("latency", lambda: t("Latency"), "timer", latency.page),
+    Entry("degradation", lambda: t("Degradation"), "layers", degradation.page),
     Entry("alerts", lambda: t("Alerts"), "notifications", alerts.page),
 )
 """The first is where a bare address leads."""

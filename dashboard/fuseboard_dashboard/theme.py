@@ -75,6 +75,16 @@ OUTCOME_MARKS: Final[dict[str, Mark]] = {
     Outcome.INTERRUPTED: Mark("Interrupted", MAUVE, "‖", "+", "dot", "cross"),
 }
 
+ANSWER_MARKS: Final[dict[str, Mark]] = {
+    "default": Mark("Default value", RED, "■", "\\", "longdash", "x"),
+    "fallback": Mark("Fallback", VIOLET, "⇄", "x", "dot", "square"),
+    "stale": Mark("Stale cache", ORANGE, "◷", "/", "dash", "diamond"),
+    "untold": Mark("Source not told", MAUVE, "?", "-", "longdashdot", "star"),
+    "partial": Mark("Partial", GREEN, "◐", ".", "dashdot", "triangle-up"),
+    "cache": Mark("Fresh cache", SLATE, "⧉", "", "solid", "circle"),
+}
+"""Answers by where they came from, the least like the real thing first."""
+
 STATE_MARKS: Final[dict[str, Mark]] = {
     BreakerState.CLOSED: Mark("Closed", GREEN, "●"),
     BreakerState.HALF_OPEN: Mark("Half-open", AMBER, "◐", "/"),

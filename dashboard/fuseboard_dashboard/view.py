@@ -30,6 +30,12 @@ _BUCKETED: Final = (*_ALL, "bucket_us")
 QUERY_PARAMETERS: Final[dict[str, tuple[str, ...]]] = {
     "page_alert_history": _WINDOW,
     "page_alerts_now": ("until",),
+    "page_answer_ages": _BUCKETED,
+    "page_answer_calls": (*_ALL, "outcomes", "sources", "classifiers", "row_limit"),
+    "page_answer_causes": _ALL,
+    "page_answer_kinds": _ALL,
+    "page_answer_series": _BUCKETED,
+    "page_answers": _ALL,
     "page_attempt_faults": _ALL,
     "page_attempt_latency": _ALL,
     "page_breaker_states": (*_WINDOW, *_NAMES),

@@ -6,8 +6,9 @@ import json
 import random
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
-from fuseboard.conventions import BreakerState, ErrorClass, Outcome
+from fuseboard.conventions import BreakerState, Confidence, ErrorClass, Outcome, ResultSource
 from fuseboard_collector.store import (
     Attempt,
     Batch,
@@ -46,6 +47,8 @@ class Rows:
 
     def __init__(self, seed: int) -> None:
         self._random = random.Random(seed)
+        # What came to the generator later draws from its own, so that the rows stay as they were.
+        self._later = random.Random(seed + 1)
         self._told: set[int] = set()
 
     def batches(self, calls: int, size: int = 10_000) -> Iterator[Batch]:
@@ -105,7 +108,19 @@ class Rows:
             instrumentation="openinference" if tool in FOREIGN else pick([None, "fuseboard"]),
             upstream=pick(UPSTREAMS), weight=pick(WEIGHTS),
             attributes=pick([None, '{"a": 1, "ключ": "\\u0001"}']),
+            **self.provenance(),
         )  # fmt: skip
+
+    def provenance(self) -> dict[str, Any]:
+        """Return who called, and where the answer came from."""
+        pick = self._later.choice
+        return {
+            "agent": pick([None, "planner", "критик"]), "session": pick([None, "s-1", "s-2"]),
+            "result_source": pick([None, *ResultSource]), "confidence": pick([None, *Confidence]),
+            "result_age_seconds": pick([None, 0.0, 12.5, 90_000.0, self._later.random() * 600]),
+            "fallback_tool": pick([None, None, "archive", TOOLS[3]]),
+            "partial_failures": pick([None, 0, 2]), "cause_type": pick([None, "OSError"]),
+        }  # fmt: skip
 
     def attempts(self, call: ToolCall) -> Iterator[Attempt]:
         assert isinstance(call.start, int)
@@ -116,6 +131,7 @@ class Rows:
                 call.tool, "failure" if failed else "success", span_id=self._hex(64),
                 region=call.region, error_class=self._random.choice([None, *CLASSES]),
                 http_status=call.http_status, received_at=call.received_at,
+                cost=self._later.choice([None, 0.0, 0.125]),
             )  # fmt: skip
 
     def transition(self) -> BreakerTransition:

@@ -33,6 +33,8 @@ CHOICES: dict[str, list[object]] = {
     "since": [END - timedelta(hours=1), END - SPAN],
     "kind": ["all", "slow", "faults", "retried"],
     "args_hash": [None, "v1:0007"],
+    "outcomes": [None, ["degraded"]],
+    "sources": [None, ["cache", "unknown"]],
 }
 FIXED: dict[str, object] = {
     "until": END - timedelta(minutes=1), "bucket_us": 600_000_000, "row_limit": 200,

@@ -16,7 +16,7 @@ import pytest
 
 from fuseboard_collector.store import Store
 from fuseboard_dashboard import theme
-from fuseboard_dashboard.charts import breakers, calls, latency, rates, retries
+from fuseboard_dashboard.charts import answers, breakers, calls, latency, rates, retries
 from fuseboard_dashboard.charts.base import MAX_POINTS, TimeAxis, label
 from fuseboard_dashboard.charts.sparkline import sparkline
 from fuseboard_dashboard.filters import Filters, Window
@@ -58,6 +58,11 @@ def _outcomes() -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["bucket", "outcome", "error_class", "calls"])
 
 
+def _answers() -> pd.DataFrame:
+    kinds = list(theme.ANSWER_MARKS)
+    return pd.DataFrame({"bucket": _bucket(0), "kind": kinds, "calls": [1.0] * len(kinds)})
+
+
 def _timeline() -> pd.DataFrame:
     edges = [_bucket(3 * i) for i in range(6)]
     return pd.DataFrame(
@@ -92,6 +97,15 @@ BUILDERS: dict[str, Callable[[], go.Figure]] = {
     "attempts": lambda: retries.failures_by_attempt(
         pd.DataFrame({"error_class": list(theme.CLASS_MARKS), "number": [1, 1, 2, 2, 3, 10],
                       "failures": [5] * 6})
+    ),
+    "sources": lambda: answers.sources_over_time(_answers(), AXIS),
+    "ages": lambda: answers.ages_over_time(
+        pd.DataFrame({"bucket": [_bucket(0), _bucket(2)], "answers": [3, 1], "p50": [0.0, 50.0],
+                      "p95": [9.0, 50.0], "oldest": [9.5, 50.0]}),
+        AXIS,
+    ),
+    "confidence": lambda: answers.confidence(
+        _answers().assign(confidence=[None, "low", HOSTILE, "high", "medium", "low"])
     ),
     "breakers": lambda: breakers.states_above_rates(_timeline(), _series(), AXIS, LIMIT),
 }  # fmt: skip
@@ -162,7 +176,8 @@ def test_hc_47_no_trace_is_longer_than_a_browser_bears(name: str) -> None:
 
 
 def test_hc_48_outcomes_differ_in_pattern_or_symbol_as_well_as_colour() -> None:
-    for family in (theme.OUTCOME_MARKS, theme.CLASS_MARKS, theme.STATE_MARKS):
+    for family in (theme.OUTCOME_MARKS, theme.CLASS_MARKS, theme.STATE_MARKS,
+                   theme.ANSWER_MARKS):  # fmt: skip
         assert len({mark.symbol for mark in family.values()}) == len(family)
         assert len({(mark.pattern, mark.colour) for mark in family.values()}) == len(family)
         assert len({mark.pattern for mark in family.values()}) == len(family)

@@ -11,7 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from fuseboard.conventions import SCOPE_NAME, BreakerState, ErrorClass, Layer, Outcome
+from fuseboard.conventions import (
+    SCOPE_NAME,
+    BreakerState,
+    ErrorClass,
+    Layer,
+    Outcome,
+    ResultSource,
+)
 from fuseboard_collector.store import (
     Batch,
     BreakerTransition,
@@ -51,7 +58,7 @@ def test_literals_are_names_of_the_conventions(name: str) -> None:
            SCOPE_NAME}  # fmt: skip
     keys = {f"$.{key}" for key in ("breaker", "tool", "region", "upstream", "state", "since",
                                    "start", "span_id", "args_hash")}  # fmt: skip
-    names = {*ErrorClass, *Outcome, *BreakerState, *Layer, "$[*]"} | keys | own
+    names = {*ErrorClass, *Outcome, *BreakerState, *Layer, *ResultSource, "$[*]"} | keys | own
     assert set(re.findall(r"'([^']*)'", sql)) <= names
 
 

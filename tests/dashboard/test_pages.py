@@ -22,6 +22,7 @@ PAGES = {
     "breakers": "Which breakers are open",
     "retries": "What do retries cost",
     "latency": "How slow, for whom",
+    "degradation": "Which answers are not the real thing",
     "alerts": "What fires, what fired",
 }
 HOSTILE = (

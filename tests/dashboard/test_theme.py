@@ -16,6 +16,7 @@ from .test_figures import contrast
 FAMILIES = {
     "classes": theme.CLASS_MARKS,
     "outcomes": theme.OUTCOME_MARKS,
+    "answers": theme.ANSWER_MARKS,
     "states": theme.STATE_MARKS,
     "severities": theme.SEVERITY_MARKS,
     "alert states": theme.ALERT_STATE_MARKS,

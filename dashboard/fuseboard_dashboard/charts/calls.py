@@ -27,7 +27,7 @@ def outcomes_over_time(frame: pd.DataFrame, axis: TimeAxis, height: int = 280) -
         height: Pixels.
     """
     order = [outcome.value for outcome in STACK_ORDER]
-    return _stacked(frame, axis, "outcome", theme.OUTCOME_MARKS, order, "calls", height)
+    return stacked(frame, axis, "outcome", theme.OUTCOME_MARKS, order, "calls", height)
 
 
 def classes_over_time(frame: pd.DataFrame, axis: TimeAxis, height: int = 280) -> go.Figure:
@@ -40,10 +40,10 @@ def classes_over_time(frame: pd.DataFrame, axis: TimeAxis, height: int = 280) ->
     """
     faulty = frame[frame["error_class"].notna()]
     order = list(theme.CLASS_MARKS)
-    return _stacked(faulty, axis, "error_class", theme.CLASS_MARKS, order, "faulty calls", height)
+    return stacked(faulty, axis, "error_class", theme.CLASS_MARKS, order, "faulty calls", height)
 
 
-def _stacked(
+def stacked(
     frame: pd.DataFrame,
     axis: TimeAxis,
     column: str,
@@ -52,6 +52,17 @@ def _stacked(
     what: str,
     height: int,
 ) -> go.Figure:
+    """Stack counts per bucket by the values of a column.
+
+    Args:
+        frame: Rows with ``bucket``, the column, and ``calls``.
+        axis: Time and bucket width.
+        column: Whose values are stacked.
+        marks: How its values are told apart.
+        order: Its values from the bottom up; others go on top.
+        what: The unit of the counts.
+        height: Pixels.
+    """
     figure = base.new(height)
     grid = axis.grid()
     middles = axis.middles(grid)

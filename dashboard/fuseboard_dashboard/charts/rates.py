@@ -27,6 +27,8 @@ ERRORS = Rate("Error rate", "errors", "judged", theme.Mark("Errors", theme.ERROR
               dash="solid", marker="x"))  # fmt: skip
 RETRIES = Rate("Retry rate", "retried", "attempted", theme.Mark("Retries", theme.RETRY_COLOUR, "↻",
                dash="dash", marker="diamond"))  # fmt: skip
+DEGRADED = Rate("Degraded", "degraded", "judged", theme.OUTCOME_MARKS["degraded"])
+PARTIAL = Rate("Partial", "partials", "judged", theme.OUTCOME_MARKS["partial"])
 
 
 def rates_over_time(
