@@ -15,6 +15,8 @@ WITH chosen AS (
     FROM tool_calls
     WHERE ("end" > $since::TIMESTAMP AND "end" <= $until::TIMESTAMP
            OR "end" > $before_since::TIMESTAMP AND "end" <= $before_until::TIMESTAMP)
+      -- Said again without OR, which keeps the rest of the table from being passed over unread.
+      AND "end" > $before_since::TIMESTAMP AND "end" <= $until::TIMESTAMP
       AND @among($tools::VARCHAR[], tool)
       AND @among($regions::VARCHAR[], COALESCE(region, 'unknown'))
 ),
