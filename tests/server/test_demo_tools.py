@@ -11,6 +11,7 @@ import httpx
 import pytest
 
 import fuseboard
+from fuseboard.testing import capture
 from fuseboard_server.demo import tools as demo_tools
 from fuseboard_server.demo.network import ServiceError
 from fuseboard_server.demo.plan import Plan
@@ -87,6 +88,42 @@ async def test_weather_falls_back_when_every_attempt_failed(
     assert answer["sky"] == "usual for the season"
     assert len(network.asked) == 4
     assert network.asked[0][:2] == ("weather", "eu-west")
+
+
+async def test_a_city_without_a_climate_gets_the_default(tools: Any, network: FakeNetwork) -> None:
+    network.script = [httpx.ConnectError("refused")]
+    with capture() as seen:
+        for city in ("Oslo", "Lima"):
+            await tools["weather"](city=city, day="2027-03-01", region="eu-west")
+    sources = [(call.result_source, call.fallback_tool) for call in seen]
+    assert sources == [("fallback", "climate"), ("default", "default")]
+
+
+def test_rates_come_from_the_cache_and_stale_when_the_service_is_down(
+    tools: Any, network: FakeNetwork
+) -> None:
+    network.script = [{"rate": 0.9}, failure(503)]
+    rate = {"source": "USD", "target": "EUR", "region": "eu-west"}
+    with capture() as seen:
+        assert tools["exchange_rate"](**rate) == tools["exchange_rate"](**rate) == {"rate": 0.9}
+        time.sleep(10.2 / SPEED)
+        assert tools["exchange_rate"](**rate) == {"rate": 0.9}
+    assert [(call.outcome, call.result_source) for call in seen] == [
+        ("ok", "live"), ("ok", "cache"), ("degraded", "cache"),
+    ]  # fmt: skip
+
+
+async def test_every_attempt_at_a_paid_service_has_its_price(
+    tools: Any, network: FakeNetwork
+) -> None:
+    network.script = [failure(503), {"offers": []}]
+    with capture() as seen:
+        await tools["flights"](origin="Oslo", city="Lima", day="2027-03-01", region="us-east")
+        await tools["web_search"](query="x", region="us-east")
+    assert [call.cost for call in seen] == [
+        2 * demo_tools.OFFERS_COST,
+        demo_tools.SEARCH_COST,
+    ]
 
 
 async def test_weathers_breaker_is_one_per_region(tools: Any, network: FakeNetwork) -> None:

@@ -8,9 +8,14 @@ from dataclasses import dataclass
 from mcp.types import CallToolResult
 
 import fuseboard
-from fuseboard import Breaker, Fallback, Policy, Retry, Validation
+from fuseboard import Breaker, Cache, Fallback, Policy, Retry, Validation
 from fuseboard_server.demo.network import Network
 from fuseboard_server.demo.plan import Plan
+
+SEARCH_COST, OFFERS_COST = 0.005, 0.02
+"""What one request costs, in dollars."""
+CLIMATE = {"Lisbon": 18, "Oslo": 6, "Osaka": 17, "Toronto": 9}
+"""Degrees that are usual in some cities."""
 
 Answer = dict[str, object]
 Tool = Callable[..., object]
@@ -45,9 +50,25 @@ class Pace:
             half_open_probes=3,
         )
 
+    def cache(self) -> Cache:
+        """Return a cache of a few scenario seconds, stale for two minutes more."""
+        return Cache(ttl=self.plan.real(10), stale=self.plan.real(120))
+
     def timeout(self, seconds: float = 3.0) -> float:
         """Return the timeout of an attempt in real seconds."""
         return self.plan.real(seconds)
+
+
+def climate(city: str, **_: str) -> Answer:
+    """Return the weather that is usual in a city; not every city's is known."""
+    return {"celsius": CLIMATE[city], "sky": "usual for the season"}
+
+
+def spend(cost: float) -> None:
+    """Note what the running attempt costs."""
+    call = fuseboard.current_call()
+    if call is not None:
+        call.set_cost(cost)
 
 
 def region_of(arguments: Mapping[str, object]) -> str:
@@ -72,6 +93,7 @@ def _research_tools(pace: Pace, network: Network) -> dict[str, Tool]:
         policy=Policy(retry=pace.retry(), timeout=pace.timeout(), effects="none"),
     )
     async def web_search(query: str, region: str) -> Answer:
+        spend(SEARCH_COST)
         return await network.search(region, query)
 
     @fuseboard.tool(
@@ -105,7 +127,7 @@ def _place_tools(pace: Pace, network: Network) -> dict[str, Tool]:
         upstream="weather-api",
         policy=Policy(
             retry=pace.retry(4), breaker=pace.breaker(), timeout=pace.timeout(),
-            fallback=(Fallback(value=seasonal),), effects="none",
+            fallback=(Fallback(climate), Fallback(value=seasonal)), effects="none",
         ),
     )  # fmt: skip
     async def weather(city: str, day: str, region: str) -> Answer:
@@ -122,7 +144,7 @@ def _place_tools(pace: Pace, network: Network) -> dict[str, Tool]:
     @fuseboard.tool(
         region=region_of,
         upstream="fx-api",
-        policy=Policy(retry=pace.retry(2), effects="none"),
+        policy=Policy(retry=pace.retry(2), cache=pace.cache(), effects="none"),
     )
     def exchange_rate(source: str, target: str, region: str) -> Answer:
         return network.get("exchange_rate", region, source=source, target=target)
@@ -133,12 +155,13 @@ def _place_tools(pace: Pace, network: Network) -> dict[str, Tool]:
 def _booking_tools(pace: Pace, network: Network) -> dict[str, Tool]:
     @fuseboard.tool(
         region=region_of,
-        upstream="flights-api",
+        upstream="booking-api",
         policy=Policy(
             retry=pace.retry(), breaker=pace.breaker(20), timeout=pace.timeout(), effects="none"
         ),
     )
     async def flights(origin: str, city: str, day: str, region: str) -> Answer:
+        spend(OFFERS_COST)
         answer = await network.aget("flights", region, origin=origin, city=city, day=day)
         if "gds_error" in answer:
             raise GdsError(str(answer["gds_error"]))
@@ -146,7 +169,7 @@ def _booking_tools(pace: Pace, network: Network) -> dict[str, Tool]:
 
     @fuseboard.tool(
         region=region_of,
-        upstream="hotels-api",
+        upstream="booking-api",
         policy=Policy(retry=pace.retry(2), effects="none"),
     )
     def hotels(city: str, nights: int, region: str) -> Answer:
