@@ -18,9 +18,9 @@ from urllib.parse import urlencode
 from fuseboard.conventions import ErrorClass
 from fuseboard_dashboard.windows import FROM, TO, Window, parse_bounds, rfc3339
 
-__all__ = ["CLASS", "DEFAULT_RANGE", "FROM", "MAX_CHOICES", "PAGE_PARAMETERS", "PRESETS", "RANGE",
-           "REGION", "STARTS", "TO", "TOOL", "Filters", "Known", "Window", "parse",
-           "rfc3339"]  # fmt: skip
+__all__ = ["AT", "CLASS", "DEFAULT_RANGE", "FROM", "HASH", "MAX_CHOICES", "PAGE_PARAMETERS",
+           "PRESETS", "RANGE", "REGION", "SESSION", "STARTS", "TO", "TOOL", "TRACE", "Filters",
+           "Known", "Window", "parse", "rfc3339"]  # fmt: skip
 
 PRESETS: Final[dict[str, tuple[str, timedelta]]] = {
     "5m": ("Last 5 minutes", timedelta(minutes=5)),
@@ -42,7 +42,8 @@ MAX_CHOICES: Final = 50
 """Most values of one filter: a link can't grow without bound."""
 
 RANGE, TOOL, CLASS, REGION = "range", "tool", "class", "region"
-PAGE_PARAMETERS: Final = ("hash", "answer", "classifier")
+HASH, TRACE, AT, SESSION = "hash", "trace", "at", "session"
+PAGE_PARAMETERS: Final = (HASH, "answer", "classifier", TRACE, AT, SESSION)
 """Parameters of single pages, left alone here."""
 
 _SHORT_RANGE: Final = timedelta(hours=1)

@@ -16,6 +16,7 @@ from fuseboard_dashboard.screens import (
     latency,
     retries,
     tool,
+    trace,
 )
 
 
@@ -44,6 +45,7 @@ MENU: Final = (
     Entry("retries", lambda: t("Retries"), "replay", retries.page),
     Entry("latency", lambda: t("Latency"), "timer", latency.page),
     Entry("degradation", lambda: t("Degradation"), "layers", degradation.page),
+    Entry("trace", lambda: t("Trace"), "account_tree", trace.page),
     Entry("alerts", lambda: t("Alerts"), "notifications", alerts.page),
 )
 """The first is where a bare address leads."""

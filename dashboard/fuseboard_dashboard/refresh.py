@@ -21,12 +21,14 @@ class PageFrame:
         question: The question it answers, in the on-call's words.
         body: Draws everything below.
         needs_calls: Whether it is pointless without calls in the window.
+        stamp: Returns the markup that says of when and what its numbers are, once it is drawn.
     """
 
     title: str
     question: str
     body: Callable[[View], None]
     needs_calls: bool = True
+    stamp: Callable[[View], str] = View.stamp
 
 
 def show(frame: PageFrame) -> None:
@@ -50,7 +52,7 @@ def _refresh(frame: PageFrame) -> None:
     with panel(), waiting(say, lambda: len(view.read_times)):
         if not frame.needs_calls or _has_calls(view):
             frame.body(view)
-    say(view.stamp())
+    say(frame.stamp(view))
 
 
 def _has_calls(view: View) -> bool:

@@ -7,7 +7,7 @@ from typing import Final
 import pandas as pd
 import streamlit as st
 
-from fuseboard_dashboard import theme
+from fuseboard_dashboard import theme, traces
 from fuseboard_dashboard.downloads import download
 from fuseboard_dashboard.view import View
 
@@ -72,7 +72,7 @@ def sample_calls(view: View, frame: pd.DataFrame, key: str) -> None:
             "classifier": blank(frame["classifier_id"]),
             "full_type": blank(frame["error_type"]),
             "arguments": blank(frame["args_hash"]),
-            "trace": frame["trace_id"],
+            "trace": traces.links(view.filters, frame["trace_id"], frame["end"]),
         }
     )
     rarely = ("error", "full_type", "status", "class", "message")
@@ -99,7 +99,9 @@ def sample_calls(view: View, frame: pd.DataFrame, key: str) -> None:
             "classifier": st.column_config.TextColumn("Classifier", width=150),
             "full_type": st.column_config.TextColumn("Full type", width=260),
             "arguments": st.column_config.TextColumn("Argument hash", width=165),
-            "trace": st.column_config.TextColumn("Trace id", width=270),
+            "trace": st.column_config.LinkColumn(
+                "Trace", display_text=traces.LINK_SHOWS, width=95,
+                help="Opens what happened around this call, in a new tab"),
         },
     )  # fmt: skip
     download(view, frame, key.partition("_")[0], "calls")

@@ -25,6 +25,7 @@ logger = logging.getLogger("fuseboard.dashboard")
 _WINDOW: Final = ("since", "until")
 _NAMES: Final = ("tools", "regions")
 _ALL: Final = (*_WINDOW, *_NAMES, "classes")
+_OF_TRACE: Final = (*_WINDOW, "trace_id")
 _BUCKETED: Final = (*_ALL, "bucket_us")
 
 QUERY_PARAMETERS: Final[dict[str, tuple[str, ...]]] = {
@@ -57,6 +58,11 @@ QUERY_PARAMETERS: Final[dict[str, tuple[str, ...]]] = {
     "page_store": (),
     "page_tools": _ALL,
     "page_totals": _ALL,
+    "page_trace_attempts": _OF_TRACE,
+    "page_trace_calls": _OF_TRACE,
+    "page_trace_found": _OF_TRACE,
+    "page_trace_spans": _OF_TRACE,
+    "page_trace_transitions": _OF_TRACE,
     "page_trend": _BUCKETED,
     "page_unguarded_tools": _ALL,
 }

@@ -107,17 +107,22 @@ def judge(
     return (since, until), words
 
 
+def parse_moment(text: str) -> datetime | None:
+    """Return a moment of the URL in UTC; None where no window can be made of it."""
+    try:
+        moment = datetime.fromisoformat(text)
+        moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
+    # A window of 30 days must still fit into the calendar, and the store's TIMESTAMP.
+    return moment if 2000 <= moment.year <= 9000 else None
+
+
 def _moment(name: str, values: Sequence[str], notices: list[str]) -> datetime | None:
     if not values:
         return None
-    try:
-        moment = datetime.fromisoformat(values[-1])
-        moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
-        # A window of 30 days must still fit into the calendar, and the store's TIMESTAMP.
-        if not 2000 <= moment.year <= 9000:
-            raise ValueError(moment.year)
-    except (ValueError, OverflowError):
+    moment = parse_moment(values[-1])
+    if moment is None:
         text = values[-1] if len(values[-1]) <= 60 else values[-1][:59] + "…"
         notices.append(f"{text!r} is no moment in time for {name!r}; showing live data.")
-        return None
     return moment

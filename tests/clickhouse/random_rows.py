@@ -37,6 +37,8 @@ CLASSES = [*ErrorClass]
 STATES = [*BreakerState]
 
 
+TRACE = "7ace" * 8
+"""A trace with more than one row."""
 HASHES = 18
 # Of each tool the rollup of arguments keeps the twenty that matter most; with more of them answers
 # on long windows leave some out.
@@ -63,6 +65,31 @@ class Rows:
             batch.heartbeats = [self.heartbeat() for _ in range(40)]
             batch.spans = [self.span() for _ in range(amount // 20 + 1)]
             yield batch
+        yield self.trace()
+
+    def trace(self) -> Batch:
+        """Return a trace of the last hour with several rows of each kind."""
+        calls = [self.call() for _ in range(9)]
+        changes = [self.transition() for _ in range(5)]
+        spans = [self.span() for _ in range(7)]
+        for call in calls:
+            length = round(call.duration_seconds * 1e6)
+            call.end = self.recent_moment()
+            call.start = call.end - length
+        attempts = [attempt for call in calls for attempt in self.attempts(call)]
+        for change in changes:
+            change.time = self.recent_moment()
+        for span in spans:
+            span.start = self.recent_moment()
+            span.parent_span_id = calls[0].span_id
+        for row in (*calls, *attempts, *changes, *spans):
+            row.trace_id = TRACE
+        return Batch(calls=calls, attempts=attempts, transitions=changes, spans=spans)
+
+    def recent_moment(self) -> int:
+        """Return a moment of the last hour that no other report has."""
+        seconds = END.timestamp() - 120 - self._random.random() * 3000
+        return round(seconds * 1e6) // 7 * 7 + 1
 
     def moment(self) -> int:
         """Return a moment of the window in microseconds; many on whole seconds, as edges are."""

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from engines import Database
-from random_rows import END, SPAN, TOOLS, Rows
+from random_rows import END, SPAN, TOOLS, TRACE, Rows
 
 from fuseboard_alerts.catalogue import CATALOGUE
 from fuseboard_alerts.targets.sql import question
@@ -35,6 +35,7 @@ CHOICES: dict[str, list[object]] = {
     "args_hash": [None, "v1:0007"],
     "outcomes": [None, ["degraded"]],
     "sources": [None, ["cache", "unknown"]],
+    "trace_id": [TRACE, "0" * 32],
 }
 FIXED: dict[str, object] = {
     "until": END - timedelta(minutes=1), "bucket_us": 600_000_000, "row_limit": 200,

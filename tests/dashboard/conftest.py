@@ -166,7 +166,8 @@ def ask(store: Store) -> Callable[..., list[dict[str, object]]]:
         values: dict[str, object] = {
             **Filters().parameters(WINDOW), **Filters().before_parameters(WINDOW),
             "bucket_us": 60_000_000, "kind": "all", "args_hash": None, "row_limit": 50,
-            "breakers": None, "outcomes": None, "sources": None, "classifiers": None, **changes,
+            "breakers": None, "outcomes": None, "sources": None, "classifiers": None,
+            "trace_id": None, **changes,
         }  # fmt: skip
         wanted = {key: values[key] for key in QUERY_PARAMETERS[name]}
         rows: list[dict[str, object]] = store.query(name, wanted).to_pylist()

@@ -23,6 +23,7 @@ PAGES = {
     "retries": "What do retries cost",
     "latency": "How slow, for whom",
     "degradation": "Which answers are not the real thing",
+    "trace": "What happened in this run",
     "alerts": "What fires, what fired",
 }
 HOSTILE = (
@@ -79,7 +80,7 @@ def test_the_first_run_lines_are_a_whole_program() -> None:
     assert 'fuseboard.init(service="my-agent", region="us-east")' in text
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if page != "alerts"])
+@pytest.mark.parametrize("page", [page for page in PAGES if page not in ("alerts", "trace")])
 def test_filters_that_match_nothing_offer_a_reset(store: Store, page: str) -> None:
     serve(store, now=UNTIL + timedelta(days=2))
     app = open_page(page, {"tool": "alpha"})
