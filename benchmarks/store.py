@@ -30,6 +30,7 @@ from fuseboard_collector.store.rollups.choice import EXACT_WINDOW
 from fuseboard_collector.store.rows import micros
 from fuseboard_dashboard import bounded, changed
 from fuseboard_dashboard.filters import PRESETS, Filters, Window, rfc3339
+from fuseboard_dashboard.objectives import ObjectiveBook
 from fuseboard_dashboard.screens.breakers import worth_drawing
 from fuseboard_dashboard.view import QUERY_PARAMETERS
 from fuseboard_server import allocator, garbage
@@ -145,6 +146,7 @@ def parameters(store: Store, name: str, window: Window, kind: str, most: int) ->
         "kind": kind,
         "row_limit": KINDS.get(kind),
         "breakers": breakers,
+        **ObjectiveBook().bounds(),
     }
     return {key: values.get(key) for key in QUERY_PARAMETERS[name]}
 

@@ -18,9 +18,9 @@ from urllib.parse import urlencode
 from fuseboard.conventions import ErrorClass
 from fuseboard_dashboard.windows import FROM, TO, Window, parse_bounds, rfc3339
 
-__all__ = ["AT", "CLASS", "DEFAULT_RANGE", "FROM", "HASH", "MAX_CHOICES", "PAGE_PARAMETERS",
-           "PRESETS", "RANGE", "REGION", "SESSION", "STARTS", "TO", "TOOL", "TRACE", "Filters",
-           "Known", "Window", "parse", "rfc3339"]  # fmt: skip
+__all__ = ["AT", "CLASS", "DEFAULT_RANGE", "FROM", "HASH", "LAYER", "MAX_CHOICES",
+           "PAGE_PARAMETERS", "PRESETS", "RANGE", "REGION", "SESSION", "STARTS", "TO", "TOOL",
+           "TRACE", "Filters", "Known", "Window", "parse", "rfc3339"]  # fmt: skip
 
 PRESETS: Final[dict[str, tuple[str, timedelta]]] = {
     "5m": ("Last 5 minutes", timedelta(minutes=5)),
@@ -42,8 +42,9 @@ MAX_CHOICES: Final = 50
 """Most values of one filter: a link can't grow without bound."""
 
 RANGE, TOOL, CLASS, REGION = "range", "tool", "class", "region"
+LAYER: Final = "layer"
 HASH, TRACE, AT, SESSION = "hash", "trace", "at", "session"
-PAGE_PARAMETERS: Final = (HASH, "answer", "classifier", TRACE, AT, SESSION)
+PAGE_PARAMETERS: Final = (HASH, "answer", "classifier", TRACE, AT, SESSION, LAYER)
 """Parameters of single pages, left alone here."""
 
 _SHORT_RANGE: Final = timedelta(hours=1)

@@ -17,6 +17,10 @@ Hooks for tests and scripts, stable like an API:
   that its calls share (``data-tool``, ``data-region``, ``data-args-hash``, ``data-error-class``,
   ``data-agent``, ``data-service``, ``data-upstream``), ``data-rate``, ``data-before``,
   ``data-events`` and ``data-share`` on every line of what changed;
+* ``data-testid="fb-budget"`` with ``data-tool``, ``data-kind`` (``availability``, ``latency``,
+  ``correctness``), ``data-state`` (``fast``, ``gone``, ``slow``, ``fine``, ``few``),
+  ``data-target``, ``data-total``, ``data-bad`` and ``data-left`` on every row of budgets;
+* ``data-testid="fb-layer"`` with ``data-layer`` and ``data-value`` on the calls that failed in it;
 * ``data-testid="fb-unguarded"`` with ``data-tool`` on tools that no policy of ours guards;
 * ``data-testid="fb-reading"`` in a page's head while the store takes over a second;
 * ``data-testid="fb-problem"`` where a panel could not be drawn, ``fb-first-run`` and

@@ -15,6 +15,7 @@ from fuseboard_dashboard.screens import (
     errors,
     latency,
     retries,
+    slos,
     tool,
     trace,
 )
@@ -46,6 +47,7 @@ MENU: Final = (
     Entry("latency", lambda: t("Latency"), "timer", latency.page),
     Entry("degradation", lambda: t("Degradation"), "layers", degradation.page),
     Entry("trace", lambda: t("Trace"), "account_tree", trace.page),
+    Entry("slos", lambda: t("SLOs"), "target", slos.page),
     Entry("alerts", lambda: t("Alerts"), "notifications", alerts.page),
 )
 """The first is where a bare address leads."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from fuseboard.errors import ConfigurationError
 from fuseboard_collector.reading import Reader
+from fuseboard_dashboard.objectives import ObjectiveBook
 
 
 def _now() -> datetime:
@@ -23,6 +24,7 @@ class Source:
         alert_time_scale: The evaluator's windows and holds are multiplied by it; 1 = real time.
         otlp_endpoint: Base URL that agents send to; shown on the first-run page.
         demo: Whether the bundled demo is running.
+        objectives: What is asked of the tools.
         clock: Tells the time, in UTC.
     """
 
@@ -30,6 +32,7 @@ class Source:
     alert_time_scale: float = 1.0
     otlp_endpoint: str = "http://127.0.0.1:4318"
     demo: bool = False
+    objectives: ObjectiveBook = field(default_factory=ObjectiveBook)
     clock: Callable[[], datetime] = _now
 
 

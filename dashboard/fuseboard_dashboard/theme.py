@@ -8,6 +8,7 @@ each colour has a symbol and a pattern of its own, so that colour is never the o
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from datetime import datetime, timedelta, tzinfo
 from typing import Final
@@ -109,6 +110,21 @@ ALERT_STATE_MARKS: Final[dict[str, Mark]] = {
     "inactive": Mark("Inactive", GREY, "–"),
 }
 
+BUDGET_MARKS: Final[dict[str, Mark]] = {
+    "fast": Mark("Burning fast", RED, "▲"),
+    "gone": Mark("Budget gone", VIOLET, "✖"),
+    "slow": Mark("Burning", ORANGE, "◆"),
+    "fine": Mark("Within budget", GREEN, "●"),
+    "few": Mark("Too few calls", GREY, "…"),
+}
+"""States of an error budget."""
+
+OBJECTIVE_MARKS: Final[dict[str, Mark]] = {
+    "availability": Mark("Availability", BLUE, "⏻", dash="solid", marker="circle"),
+    "latency": Mark("Latency", AMBER, "◔", dash="dash", marker="diamond"),
+    "correctness": Mark("Correctness", PURPLE, "≠", dash="dot", marker="square"),
+}
+
 QUANTILE_MARKS: Final[dict[str, Mark]] = {
     "p50": Mark("p50", SLATE, "", dash="solid", marker="circle"),
     "p95": Mark("p95", AMBER, "", dash="dash", marker="diamond"),
@@ -176,6 +192,13 @@ def percent(ratio: float | None) -> str:
     if 99.9 < value < 100:
         return "> 99.9 %"
     return f"{value:.0f} %" if value in (0, 100) else f"{value:.1f} %"
+
+
+def share(ratio: float | None) -> str:
+    """Format a share close to 1 with up to three decimals, cut: only all of them read as 100 %."""
+    if ratio is None or is_missing(ratio):
+        return NOTHING
+    return f"{math.floor(ratio * 100_000 + 1e-6) / 1000:.3f}".rstrip("0").rstrip(".") + " %"
 
 
 def limit(ratio: float) -> str:

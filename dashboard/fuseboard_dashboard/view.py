@@ -27,6 +27,7 @@ _NAMES: Final = ("tools", "regions")
 _ALL: Final = (*_WINDOW, *_NAMES, "classes")
 _OF_TRACE: Final = (*_WINDOW, "trace_id")
 _BUCKETED: Final = (*_ALL, "bucket_us")
+_BOUNDS: Final = ("bound_tools", "bound_seconds", "slow_seconds")
 
 QUERY_PARAMETERS: Final[dict[str, tuple[str, ...]]] = {
     "page_alert_history": _WINDOW,
@@ -48,13 +49,17 @@ QUERY_PARAMETERS: Final[dict[str, tuple[str, ...]]] = {
     "page_error_kinds": _ALL,
     "page_error_matrix": _ALL,
     "page_facets": _WINDOW,
+    "page_failed_layers": (*_WINDOW, *_NAMES),
     "page_latency": _ALL,
     "page_latency_heatmap": _BUCKETED,
     "page_latency_series": _BUCKETED,
+    "page_layer_calls": (*_WINDOW, *_NAMES, "failed_layer", "row_limit"),
     "page_lost_calls": (*_WINDOW, *_NAMES),
     "page_outcomes": _BUCKETED,
     "page_retries": (*_WINDOW, *_NAMES),
     "page_series": _BUCKETED,
+    "page_slo": (*_WINDOW, *_NAMES, *_BOUNDS),
+    "page_slo_series": (*_WINDOW, *_NAMES, "bucket_us", *_BOUNDS),
     "page_store": (),
     "page_tools": _ALL,
     "page_totals": _ALL,

@@ -90,6 +90,7 @@ def build_dashboard(
     """Return what answers on the dashboard's port: Streamlit's app and health."""
     from fuseboard_collector import api
     from fuseboard_dashboard import source
+    from fuseboard_dashboard.objectives import ObjectiveBook
 
     source.configure(
         source.Source(
@@ -97,6 +98,7 @@ def build_dashboard(
             alert_time_scale=settings.alert_time_scale,
             otlp_endpoint=here.collector,
             demo=settings.demo,
+            objectives=settings.objectives or ObjectiveBook(),
         )
     )
     hint = f"this is the dashboard's port; OTLP and the read API are at {here.collector}"

@@ -20,6 +20,7 @@ from fuseboard_server.sockets import bind, port_of, url
 
 if TYPE_CHECKING:
     from fuseboard_collector.api import RemoteReader
+    from fuseboard_dashboard.objectives import ObjectiveBook
     from fuseboard_server.dispatch import AsgiApp
     from fuseboard_server.public import PublicAddress
 
@@ -39,6 +40,7 @@ class DashboardSettings:
         port: 0 for any free one.
         ui_url: The address as people open it; None: where it listens.
         allow_hosts: Further names that are answered to.
+        objectives: What is asked of tools; None: the defaults.
     """
 
     collector: str
@@ -47,6 +49,7 @@ class DashboardSettings:
     port: int = 8501
     ui_url: PublicAddress | None = None
     allow_hosts: tuple[str, ...] = ()
+    objectives: ObjectiveBook | None = None
 
 
 def run(settings: DashboardSettings) -> None:
@@ -59,7 +62,7 @@ def run(settings: DashboardSettings) -> None:
         from fuseboard_collector.api import RemoteReader
 
         reader = RemoteReader(settings.collector, ANSWER_SECONDS, settings.token)
-        about = About(reader, settings.collector)
+        about = About(reader, settings.collector, settings.objectives)
         app = _build(settings, reader, about)
         address = described(settings.ui_url, url(settings.host, port_of(listener)))
 
@@ -96,11 +99,15 @@ class About:
     Args:
         reader: Reads from the collector.
         address: The collector's, shown where agents are told what to send to.
+        objectives: What is asked of tools; None: the defaults.
     """
 
-    def __init__(self, reader: RemoteReader, address: str) -> None:
+    def __init__(
+        self, reader: RemoteReader, address: str, objectives: ObjectiveBook | None = None
+    ) -> None:
         self._reader = reader
         self._address = address
+        self._objectives = objectives
 
     def tell(self, found: dict[str, Any] | None = None) -> None:
         """Have the pages read from the collector.
@@ -109,6 +116,7 @@ class About:
             found: What the collector says of itself; None: nothing so far.
         """
         from fuseboard_dashboard import source
+        from fuseboard_dashboard.objectives import ObjectiveBook
 
         known = found or {}
         source.configure(
@@ -117,6 +125,7 @@ class About:
                 alert_time_scale=float(known.get("alert_time_scale", 1.0)),
                 otlp_endpoint=self._address,
                 demo=bool(known.get("demo", False)),
+                objectives=self._objectives or ObjectiveBook(),
             )
         )
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from fuseboard_collector.store.clickhouse.address import Address
+    from fuseboard_dashboard.objectives import ObjectiveBook
     from fuseboard_server.public import PublicAddress
 
 DEFAULT_HOST = "127.0.0.1"
@@ -24,9 +25,11 @@ ENV_STORE_PASSWORD = "FUSEBOARD_STORE_PASSWORD"  # noqa: S105 (its name, not its
 ENV_TOKEN = "FUSEBOARD_TOKEN"  # noqa: S105 (a name)
 ENV_READ_TOKEN = "FUSEBOARD_READ_TOKEN"  # noqa: S105 (a name)
 ENV_ALLOCATOR = "FUSEBOARD_ALLOCATOR"
+ENV_OBJECTIVES = "FUSEBOARD_OBJECTIVES"
 SERVER_VARIABLES = frozenset(
-    {ENV_DATA, ENV_STORE, ENV_STORE_PASSWORD, ENV_TOKEN, ENV_READ_TOKEN, ENV_ALLOCATOR}
-)
+    {ENV_DATA, ENV_STORE, ENV_STORE_PASSWORD, ENV_TOKEN, ENV_READ_TOKEN, ENV_ALLOCATOR,
+     ENV_OBJECTIVES}
+)  # fmt: skip
 """Every variable that the command line reads; the agent's are in the conventions."""
 
 SECONDS_PER_UNIT = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
@@ -57,6 +60,7 @@ class ServeSettings:
         keep_arguments: Whether the arguments of foreign calls are stored.
         demo: Whether the calls come from the demo agent.
         store: A ClickHouse database to store in, instead of a file in ``data``.
+        objectives: What is asked of tools; None: the defaults.
     """
 
     data: Path
@@ -76,6 +80,7 @@ class ServeSettings:
     keep_arguments: bool = False
     demo: bool = False
     store: Address | None = None
+    objectives: ObjectiveBook | None = None
     token: str | None = field(default=None, repr=False)
     read_token: str | None = field(default=None, repr=False)
 

@@ -87,6 +87,7 @@ def parameters(name: str, since: datetime, until: datetime, **extra: object) -> 
         "since": since, "until": until, "tools": None, "classes": None, "regions": None,
         "bucket_us": 21_600_000_000, "kind": "all", "args_hash": None, "row_limit": 1000,
         "breakers": None, "before_since": since - (until - since), "before_until": since,
+        "failed_layer": None, "bound_tools": ["beta"], "bound_seconds": [0.4], "slow_seconds": 0.9,
         **extra,
     }  # fmt: skip
     return {key: values[key] for key in QUERY_PARAMETERS[name]}
@@ -134,6 +135,7 @@ def check(store: Store, calls: list[ToolCall], since: datetime, until: datetime)
     check_faults(ask, mine)
     check_retries(ask("page_retries"), by_place)
     check_facets(ask("page_facets"), mine)
+    check_objectives(ask, mine, is_exact=until - since <= timedelta(hours=25))
 
 
 def check_totals(row: Mapping[str, Any], mine: list[ToolCall], *, is_exact: bool) -> None:
@@ -166,6 +168,30 @@ def check_totals(row: Mapping[str, Any], mine: list[ToolCall], *, is_exact: bool
             assert row[name] == exact
         else:
             assert exact / STEP <= row[name] <= exact * STEP
+
+
+def check_objectives(ask: Callable[[str], Rows], mine: list[ToolCall], *, is_exact: bool) -> None:
+    bounds = {"beta": 0.4}
+    rows = {row["tool"]: row for row in ask("page_slo")}
+    assert rows.keys() == {call.tool for call in mine}
+    for tool, row in rows.items():
+        calls = [call for call in mine if call.tool == tool]
+        assert row["calls"] == sum(call.weight for call in calls)
+        assert row["unsound"] == sum(
+            call.weight for call in calls if call.outcome in ("partial", "degraded")
+            or (call.outcome in ("ok", "error") and call.error_class == "L5_semantic")
+        )  # fmt: skip
+        bound = bounds.get(tool, 0.9)
+        wide = 1.0 if is_exact else STEP
+        most, least = (
+            sum(call.weight for call in calls if call.duration_seconds > edge)
+            for edge in (bound / wide, bound * wide)
+        )
+        assert least - 1e-6 <= row["slow"] <= most + 1e-6
+    series = ask("page_slo_series")
+    for column in ("calls", "judged", "errors", "answered", "unsound", "slow"):
+        total = sum(row[column] for row in rows.values())
+        assert sum(row[column] for row in series) == pytest.approx(total)
 
 
 def check_faults(ask: Callable[[str], Rows], mine: list[ToolCall]) -> None:

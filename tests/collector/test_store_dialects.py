@@ -58,7 +58,7 @@ def test_every_query_can_be_rendered_for_every_engine(dialect: Dialect, name: st
 @pytest.mark.parametrize("name", named_queries.names())
 def test_a_parameter_has_one_type(name: str) -> None:
     sql = re.sub("--[^\n]*", "", named_queries.source(name))
-    found = set(re.findall(r"\$(\w+)::(VARCHAR\[\]|[A-Z]+)", sql))
+    found = set(re.findall(r"\$(\w+)::((?:VARCHAR|DOUBLE)\[\]|[A-Z]+)", sql))
     assert dict(found) == parameter_types(sql)
     assert len(found) == len(dict(found))
 

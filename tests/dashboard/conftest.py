@@ -26,6 +26,7 @@ from fuseboard_collector.store import (
 from fuseboard_dashboard import source
 from fuseboard_dashboard.data import CACHE
 from fuseboard_dashboard.filters import Filters, Window
+from fuseboard_dashboard.objectives import ObjectiveBook
 from fuseboard_dashboard.view import QUERY_PARAMETERS
 
 APP = Path(str(fuseboard_dashboard.__file__)).with_name("app.py")
@@ -167,7 +168,8 @@ def ask(store: Store) -> Callable[..., list[dict[str, object]]]:
             **Filters().parameters(WINDOW), **Filters().before_parameters(WINDOW),
             "bucket_us": 60_000_000, "kind": "all", "args_hash": None, "row_limit": 50,
             "breakers": None, "outcomes": None, "sources": None, "classifiers": None,
-            "trace_id": None, **changes,
+            "trace_id": None, "failed_layer": None, **ObjectiveBook().bounds(),
+            **changes,
         }  # fmt: skip
         wanted = {key: values[key] for key in QUERY_PARAMETERS[name]}
         rows: list[dict[str, object]] = store.query(name, wanted).to_pylist()

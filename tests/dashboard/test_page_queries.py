@@ -8,9 +8,11 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from fuseboard.calls import judging
 from fuseboard.conventions import (
     SCOPE_NAME,
     BreakerState,
@@ -58,7 +60,12 @@ def test_literals_are_names_of_the_conventions(name: str) -> None:
            SCOPE_NAME}  # fmt: skip
     keys = {f"$.{key}" for key in ("breaker", "tool", "region", "upstream", "state", "since",
                                    "start", "span_id", "args_hash")}  # fmt: skip
-    names = {*ErrorClass, *Outcome, *BreakerState, *Layer, *ResultSource, "$[*]"} | keys | own
+    rules = {"circuit_open", *judging._LAYERS}
+    errors = {f"%{word}%" for word in ("PoolTimeout", "PoolExhausted", "Timeout", "TimedOut",
+                                       "DeadlineExceeded", "JSONDecodeError",
+                                       "UnicodeDecodeError")} | {" "}  # fmt: skip
+    names = {*ErrorClass, *Outcome, *BreakerState, *Layer, *ResultSource, "$[*]"}
+    names |= keys | own | rules | errors
     assert set(re.findall(r"'([^']*)'", sql)) <= names
 
 
@@ -393,6 +400,91 @@ def test_alerts_now_and_history(ask: Ask) -> None:
     before = [(r["alert"], r["state"]) for r in ask("page_alerts_now", until=_text(at(150)))]
     assert before == [("ToolCallSlow", "firing"), ("ToolCallRetryRateHigh", "pending")]
     assert len(ask("page_alert_history")) == 5
+
+
+def test_objectives_are_judged_by_calls_per_tool(ask: Ask) -> None:
+    alpha, beta = ask("page_slo")
+    assert alpha == {"tool": "alpha", "calls": 8, "judged": 7, "errors": 2, "answered": 4,
+                     "unsound": 2, "slow": 0}  # fmt: skip
+    assert beta == {"tool": "beta", "calls": 4, "judged": 4, "errors": 1, "answered": 3,
+                    "unsound": 0, "slow": 3}  # fmt: skip
+
+
+def test_a_tool_has_its_own_bound_and_a_call_of_just_that_long_is_in_time(ask: Ask) -> None:
+    own = {"bound_tools": ["beta", "alpha"], "bound_seconds": [5.0, 0.4], "slow_seconds": 0.01}
+    alpha, beta = ask("page_slo", **own)
+    assert (alpha["slow"], beta["slow"]) == (2, 0)  # 1.0 s and 2.0 s; the one of 0.4 s is in time
+    (alpha,) = ask("page_slo", **own, tools=["alpha"], regions=["eu-west"])
+    assert (alpha["calls"], alpha["slow"], alpha["unsound"]) == (2, 0, 2)
+    alpha, _ = ask("page_slo", bound_tools=None, bound_seconds=None, slow_seconds=0.01)
+    assert alpha["slow"] == 6
+
+
+def test_objectives_over_time_add_up_to_the_tools(ask: Ask) -> None:
+    series, tools = ask("page_slo_series"), ask("page_slo")
+    for column in ("calls", "judged", "errors", "answered", "unsound", "slow"):
+        assert sum(r[column] for r in series) == sum(r[column] for r in tools)  # type: ignore[misc]
+    assert [r["slow"] for r in series if r["slow"]] == [3]
+
+
+def test_each_call_that_spends_a_budget_failed_in_one_layer(ask: Ask) -> None:
+    rows = [(r["failed_layer"], r["outcome"], r["calls"]) for r in ask("page_failed_layers")]
+    assert rows == [
+        ("breaker", "rejected", 1), ("retry", "error", 1), ("tool", "degraded", 1),
+        ("tool", "error", 1), ("validation", "partial", 1),
+    ]  # fmt: skip
+    (row,) = ask("page_layer_calls", failed_layer="breaker")
+    assert (row["outcome"], row["end"]) == ("rejected", at(300).replace(tzinfo=None))
+    newest = ask("page_layer_calls")
+    assert [r["outcome"] for r in newest] == ["error", "partial", "degraded", "rejected", "error"]
+    assert set(newest[0]) == set(ask("page_calls")[0])
+
+
+FAILURES = [
+    ("fallback", {"outcome": "error", "layer": "fallback", "classifier_id": "attempt_timeout"}),
+    ("breaker", {"outcome": "rejected", "layer": "breaker"}),
+    ("breaker", {"outcome": "degraded", "layer": "fallback", "classifier_id": "circuit_open"}),
+    ("breaker", {"outcome": "rejected", "attempts": 0, "breaker_state": "isolated"}),
+    ("tool", {"outcome": "error", "attempts": 1, "breaker_state": "open"}),
+    ("limit", {"outcome": "rejected", "layer": "limit", "attempts": 0}),
+    ("budget", {"outcome": "error", "layer": "budget", "attempts": 3}),
+    (
+        "budget",
+        {"outcome": "degraded", "layer": "fallback", "classifier_id": "session_budget_exhausted"},
+    ),
+    ("pool", {"outcome": "error", "layer": "retry", "classifier_id": "pool_exhausted_matcher"}),
+    ("pool", {"outcome": "error", "error_type": "httpx.PoolTimeout"}),
+    ("timeout", {"outcome": "error", "layer": "timeout"}),
+    ("timeout", {"outcome": "degraded", "layer": "cache", "classifier_id": "attempt_timeout"}),
+    ("timeout", {"outcome": "error", "layer": "retry", "cause_type": "httpx.ReadTimeout"}),
+    ("timeout", {"outcome": "error", "layer": "tool", "http_status": 504}),
+    ("serialization", {"outcome": "error", "error_type": "json.decoder.JSONDecodeError"}),
+    ("validation", {"outcome": "error", "error_class": "L5_semantic", "attempts": 3}),
+    ("validation", {"outcome": "partial", "error_class": "L5_semantic"}),
+    ("retry", {"outcome": "error", "layer": "retry", "attempts": 3, "http_status": 503}),
+    ("retry", {"outcome": "error", "attempts": 2}),
+    ("tool", {"outcome": "error", "layer": "tool", "error_type": "KeyError"}),
+    ("tool", {"outcome": "degraded", "layer": "fallback", "http_status": 503}),
+]
+
+
+@pytest.mark.parametrize(("layer", "call"), FAILURES)
+def test_the_layer_that_failed(store: Store, ask: Ask, layer: str, call: dict[str, Any]) -> None:
+    row = {"error_class": "L3_transient", "attempts": 1, **call}
+    store.append(Batch(calls=[ToolCall("delta", end=at(100), **row)])).result(30)
+    found = [(r["failed_layer"], r["calls"]) for r in ask("page_failed_layers", tools=["delta"])]
+    assert found == [(layer, 1)]
+    assert len(ask("page_layer_calls", tools=["delta"], failed_layer=layer)) == 1
+
+
+def test_calls_that_spend_no_budget_failed_in_no_layer(store: Store, ask: Ask) -> None:
+    fine = [{"outcome": "ok"}, {"outcome": "cancelled", "error_class": "L3_transient"},
+            {"outcome": "error", "error_class": "L1_input"}]  # fmt: skip
+    store.append(Batch(calls=[ToolCall("delta", end=at(100), **c) for c in fine])).result(30)  # type: ignore[arg-type]
+    assert ask("page_failed_layers", tools=["delta"]) == []
+    assert ask("page_layer_calls", tools=["delta"]) == []
+    (row,) = ask("page_slo", tools=["delta"])
+    assert (row["errors"], row["unsound"]) == (0, 0)
 
 
 def test_facets_and_store(ask: Ask) -> None:

@@ -24,6 +24,7 @@ PAGES = {
     "latency": "How slow, for whom",
     "degradation": "Which answers are not the real thing",
     "trace": "What happened in this run",
+    "slos": "How much may still fail",
     "alerts": "What fires, what fired",
 }
 HOSTILE = (
@@ -80,7 +81,9 @@ def test_the_first_run_lines_are_a_whole_program() -> None:
     assert 'fuseboard.init(service="my-agent", region="us-east")' in text
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if page not in ("alerts", "trace")])
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if page not in ("alerts", "slos", "trace")]
+)
 def test_filters_that_match_nothing_offer_a_reset(store: Store, page: str) -> None:
     serve(store, now=UNTIL + timedelta(days=2))
     app = open_page(page, {"tool": "alpha"})

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from fuseboard_server.commands.behind_proxy import behind_proxy
+from fuseboard_server.commands.objectives import read as read_objectives
+from fuseboard_server.commands.objectives import with_objectives
 from fuseboard_server.commands.options import PORT, HttpUrl
 from fuseboard_server.commands.tokens import read_token as with_read_token
 from fuseboard_server.exposure import Doors, check_exposure
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
 @click.option(
     "--ui-port", type=PORT, default=DEFAULT_UI_PORT, show_default=True, help="Port; 0: any."
 )
+@with_objectives
 @behind_proxy
 @click.option("--insecure", is_flag=True, help="Listen beyond loopback although there is no login.")
 def dashboard(
@@ -37,6 +41,7 @@ def dashboard(
     host: str,
     ui_port: int,
     ui_url: PublicAddress | None,
+    objectives: Path | None,
     allow_hosts: tuple[str, ...],
     insecure: bool,
 ) -> None:
@@ -56,5 +61,6 @@ def dashboard(
             port=ui_port,
             ui_url=ui_url,
             allow_hosts=allow_hosts,
+            objectives=read_objectives(objectives),
         )
     )

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from fuseboard_server.commands.behind_proxy import behind_proxy
+from fuseboard_server.commands.objectives import read as read_objectives
+from fuseboard_server.commands.objectives import with_objectives
 from fuseboard_server.commands.options import (
     DATA_HELP,
     FOLDER,
@@ -108,6 +110,7 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Leave the alerts to another server on the same database.",
 )
+@with_objectives
 @behind_proxy
 @click.option(
     "--keep-arguments",
@@ -139,6 +142,7 @@ def serve(
     alert_time_scale: float,
     no_alerts: bool,
     ui_url: PublicAddress | None,
+    objectives: Path | None,
     allow_hosts: tuple[str, ...],
     keep_arguments: bool,
     insecure: bool,
@@ -176,6 +180,7 @@ def serve(
         alert_time_scale=alert_time_scale,
         raises_alerts=not no_alerts,
         ui_url=ui_url,
+        objectives=read_objectives(objectives),
         allow_hosts=allow_hosts,
         keep_arguments=keep_arguments,
         demo=demo,

@@ -68,6 +68,12 @@ def _number(value: object) -> float:
     return float(value)
 
 
+def _numbers(value: object) -> list[float]:
+    if not isinstance(value, list | tuple):
+        raise TypeError
+    return [_number(item) for item in value]
+
+
 def _flag(value: object) -> bool:
     if not isinstance(value, bool):
         raise TypeError
@@ -80,14 +86,16 @@ _CODERS: dict[str, Callable[[object], object]] = {
     "VARCHAR[]": _texts,
     "BIGINT": _integer,
     "DOUBLE": _number,
+    "DOUBLE[]": _numbers,
     "BOOLEAN": _flag,
 }
-_NULLS: dict[str, object] = {"VARCHAR[]": [None]}
+_NULLS: dict[str, object] = {"VARCHAR[]": [None], "DOUBLE[]": [None]}
 _NAMES = {
     "TIMESTAMP": "a time",
     "VARCHAR": "a text",
     "VARCHAR[]": "a list of texts",
     "BIGINT": "a whole number",
     "DOUBLE": "a number",
+    "DOUBLE[]": "a list of numbers",
     "BOOLEAN": "true or false",
 }

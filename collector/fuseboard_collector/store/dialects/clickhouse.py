@@ -14,6 +14,7 @@ CLICKHOUSE: Final = Dialect(
         # A list can't be null here; a null item stands for it.
         "among": "(has({0}, NULL) OR has({0}, {1}))",
         "one_of": "has({1}, {0})",
+        "mapped": "if(has({1}, {0}), arrayElement({2}, indexOf({1}, {0})), {3})",
         "bucket": "fromUnixTimestamp64Micro("
         "intDiv(toUnixTimestamp64Micro({0}) - 1, {1}) * {1}, 'UTC')",
         "slot": "intDiv(toUnixTimestamp64Micro({0}) - 1, {1})",
@@ -52,6 +53,7 @@ CLICKHOUSE: Final = Dialect(
         "VARCHAR[]": "{{name}:Array(Nullable(String))}",
         "BIGINT": "{{name}:Nullable(Int64)}",
         "DOUBLE": "{{name}:Nullable(Float64)}",
+        "DOUBLE[]": "{{name}:Array(Nullable(Float64))}",
         "BOOLEAN": "{{name}:Nullable(Bool)}",
     },
 )

@@ -7,11 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-PARAMETER_TYPES: Final = ("TIMESTAMP", "VARCHAR[]", "VARCHAR", "BIGINT", "DOUBLE", "BOOLEAN")
+PARAMETER_TYPES: Final = (
+    "TIMESTAMP", "VARCHAR[]", "VARCHAR", "BIGINT", "DOUBLE[]", "DOUBLE", "BOOLEAN",
+)  # fmt: skip
 """The types that a query's parameter may be cast to; any of them may be null."""
 
 _MACRO = re.compile(r"@(?P<name>[a-z_]+)\(")
-_PARAMETER = re.compile(r"\$(?P<name>\w+)::(?P<type>VARCHAR\[\]|[A-Z]+)")
+_PARAMETER = re.compile(r"\$(?P<name>\w+)::(?P<type>(?:VARCHAR|DOUBLE)\[\]|[A-Z]+)")
 _COMMENT = re.compile(r"--[^\n]*")
 _CLOSING = {"(": ")", "[": "]"}
 

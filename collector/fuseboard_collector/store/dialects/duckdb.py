@@ -14,6 +14,8 @@ DUCKDB: Final = Dialect(
         # Whether a list parameter that may be null (no restriction) has a value.
         "among": "({0} IS NULL OR list_contains({0}, {1}))",
         "one_of": "{0} IN (SELECT unnest({1}))",
+        # The item of the second list at a value's place in the first, else a default.
+        "mapped": "COALESCE(list_extract({2}, list_position({1}, {0})), {3})",
         # Start of the bucket (start, start + width] of a time; the width in microseconds.
         "bucket": "make_timestamp(((epoch_us({0}) - 1) // {1}) * {1})",
         # The number of that bucket since the epoch, and its start: a number is made faster.

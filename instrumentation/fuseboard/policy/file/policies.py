@@ -14,6 +14,8 @@ from fuseboard.policy.file.reading import Document, read
 
 _DEFAULTS: Final = "defaults"
 _TOOLS: Final = "tools"
+_OF_OTHERS: Final = frozenset({"objectives"})
+"""Tables of the same file that the dashboard reads."""
 # Some settings are legal only beside others, which the code may give.
 _GENEROUS: Final = Policy(
     effects="none", fallback=Fallback(value=None), validation=Validation(non_empty=True)
@@ -122,7 +124,7 @@ def _completed(code: Policy, defaults: Patch) -> Policy:
 
 
 def _check_names(document: Document) -> None:
-    for name in document.tables.keys() - {_DEFAULTS, _TOOLS}:
+    for name in document.tables.keys() - {_DEFAULTS, _TOOLS} - _OF_OTHERS:
         raise document.wrong(
             (name,), f"there is no table [{name}]{did_you_mean(name, (_DEFAULTS, _TOOLS))}"
         )
