@@ -15,7 +15,7 @@ SYSTEM_PACKAGES := chromium prometheus prometheus-alertmanager redis-server libj
 PACKAGES := instrumentation collector dashboard alerts grafana server
 CHECKED := $(PACKAGES) $(wildcard tests benchmarks examples scripts)
 
-.PHONY: help run test test-all adapters check format bench bench-store screenshots constraints clean
+.PHONY: help run test test-all adapters check format bench bench-store screenshots texts constraints clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -65,6 +65,10 @@ screenshots: ## Photograph every page of the dashboard on demo data
 	@$(SETUP) dev
 	@sh scripts/system_packages.sh chromium
 	$(BIN)/python scripts/screenshots.py $(ARGS)
+
+texts: ## Bring the dashboard's catalogues in line with its source; say what has no translation
+	@$(SETUP) dev
+	@$(BIN)/python scripts/texts.py $(ARGS)
 
 constraints: ## Pin what .venv holds now in constraints.txt
 	@$(SETUP) dev

@@ -9,7 +9,7 @@ from __future__ import annotations
 import streamlit as st
 from streamlit.navigation.page import Page
 
-from fuseboard_dashboard import markup, sidebar
+from fuseboard_dashboard import language, markup, sidebar
 from fuseboard_dashboard.menu import MENU, Entry
 from fuseboard_dashboard.view import panel
 
@@ -18,6 +18,7 @@ def main() -> None:
     """Draw the sidebar and the page that the URL names."""
     st.set_page_config(page_title="fuseboard", page_icon="⚡",
                        layout="wide")  # fmt: skip
+    language.follow_url(st.query_params.get_all(language.LANGUAGE))
     st.html(markup.stylesheet())
     named = [_page(entry) for entry in MENU]
     # Streamlit knows its default page by the bare address only, so the first has two.

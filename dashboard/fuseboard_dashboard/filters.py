@@ -16,6 +16,8 @@ from typing import Final
 from urllib.parse import urlencode
 
 from fuseboard.conventions import ErrorClass
+from fuseboard_dashboard import language
+from fuseboard_dashboard.language import t
 from fuseboard_dashboard.windows import FROM, TO, Window, parse_bounds, rfc3339
 
 __all__ = ["AT", "CLASS", "DEFAULT_RANGE", "FROM", "HASH", "LAYER", "MAX_CHOICES",
@@ -185,8 +187,8 @@ class Filters:
         return pairs
 
     def link(self, page: str, extra: Iterable[tuple[str, str]] = ()) -> str:
-        """Return the relative URL of a page with these filters."""
-        query = urlencode([*self.pairs(), *extra])
+        """Return the relative URL of a page with these filters, in the viewer's language."""
+        query = urlencode([*self.pairs(), *language.pairs(), *extra])
         return f"{page}?{query}" if query else page
 
 
@@ -211,11 +213,14 @@ def parse(
     Returns:
         The filters, and a sentence for each thing that was ignored.
     """
-    strangers = sorted(set(raw) - {RANGE, FROM, TO, TOOL, CLASS, REGION, *PAGE_PARAMETERS})
+    strangers = sorted(
+        set(raw) - {RANGE, FROM, TO, TOOL, CLASS, REGION, language.LANGUAGE, *PAGE_PARAMETERS}
+    )
     notices = [f"There is no filter {_quote(name)}." for name in strangers]
     chosen = _range(raw.get(RANGE, ()), notices)
     (since, to), words = parse_bounds(raw.get(FROM, ()), raw.get(TO, ()), PRESETS[chosen][1], now)
     notices += words
+    notices += _language(raw.get(language.LANGUAGE, ()))
     return (
         Filters(
             range=chosen,
@@ -236,6 +241,14 @@ def _range(values: Sequence[str], notices: list[str]) -> str:
         return values[-1]
     notices.append(f"There is no time range {_quote(values[-1])}; choices: {', '.join(PRESETS)}.")
     return DEFAULT_RANGE
+
+
+def _language(values: Sequence[str]) -> list[str]:
+    if not values or values[-1] in language.LANGUAGES:
+        return []
+    choices = ", ".join(language.LANGUAGES)
+    return [t("There is no language {value}; choices: {choices}.", value=_quote(values[-1]),
+              choices=choices)]  # fmt: skip
 
 
 def _values(

@@ -10,9 +10,10 @@ import streamlit as st
 from streamlit.navigation.page import Page
 
 from fuseboard.conventions import ErrorClass
-from fuseboard_dashboard import filters, markup, source, theme
+from fuseboard_dashboard import filters, language, markup, source, theme
 from fuseboard_dashboard.data import CACHE
 from fuseboard_dashboard.filters import DEFAULT_RANGE, PRESETS, Filters, Known, rfc3339
+from fuseboard_dashboard.language import t
 from fuseboard_dashboard.windows import LONGEST, Window, judge
 from fuseboard_dashboard.zones import viewer_zone
 
@@ -24,6 +25,7 @@ _BACK: Final = "fb_back"
 _ENDS: Final = {_FROM: "fb_from_input", _TO: "fb_to_input"}
 _MOVED: Final = "fb_window_moved"
 _TOOLS, _CLASSES, _REGIONS = "fb_tools", "fb_classes", "fb_regions"
+_PICK: Final = "fb_language_pick"
 _WRITTEN, _NOTICES = "fb_written", "fb_notices"
 
 
@@ -98,11 +100,12 @@ def draw(pages: Sequence[Page]) -> None:
         st.html(markup.brand())
         menu = st.container(gap="xxsmall")
         _draw_filters(known)
+        _draw_language()
     now = chosen()
     _write_url(now)
     with menu:
         for page in pages:
-            st.page_link(page, query_params=now.pairs() or None)
+            st.page_link(page, query_params=[*now.pairs(), *language.pairs()] or None)
     for words in st.session_state.get(_NOTICES, ()):
         shown = f"Ignored in the address: {words}"
         st.html(markup.notice(shown, theme.SEVERITY_MARKS["info"], "fb-notice"))
@@ -136,9 +139,22 @@ def _draw_filters(known: Known) -> None:
     if st.session_state[_CLASSES]:
         st.caption("Rates count only faults of these classes, out of all calls.")
     st.button(
-        "Reset filters", on_click=reset, disabled=chosen() == Filters(), width="stretch",
-        icon=":material/filter_alt_off:",
+        t("Reset filters"), key="fb_reset", on_click=reset, disabled=chosen() == Filters(),
+        width="stretch", icon=":material/filter_alt_off:",
     )  # fmt: skip
+
+
+def _draw_language() -> None:
+    st.session_state[_PICK] = language.current()
+    st.selectbox(
+        # Whoever can't read the page must find it.
+        "Language · 语言", list(language.LANGUAGES), key=_PICK, on_change=_language_picked,
+        format_func=language.LANGUAGES.__getitem__,
+    )  # fmt: skip
+
+
+def _language_picked() -> None:
+    st.session_state[language.CHOSEN] = st.session_state[_PICK]
 
 
 def _draw_ends() -> None:
@@ -245,7 +261,7 @@ def _own(raw: dict[str, list[str]]) -> list[tuple[str, str]]:
     order = (filters.RANGE, filters.FROM, filters.TO, filters.TOOL, filters.CLASS, filters.REGION)
     names = [
         *(n for n in order if n in raw),
-        *sorted(set(raw) - {*order, *filters.PAGE_PARAMETERS}),
+        *sorted(set(raw) - {*order, language.LANGUAGE, *filters.PAGE_PARAMETERS}),
     ]
     return [(name, value) for name in names for value in raw[name]]
 
@@ -266,9 +282,10 @@ def _read_url(known: Known) -> None:
 def _write_url(now: Filters) -> None:
     raw = _raw()
     wanted = now.pairs()
-    if _own(raw) != wanted:
+    spoken = language.pairs()
+    if _own(raw) != wanted or raw.get(language.LANGUAGE, []) != [value for _, value in spoken]:
         grouped: dict[str, list[str]] = {}
-        for name, value in wanted:
+        for name, value in [*wanted, *spoken]:
             grouped.setdefault(name, []).append(value)
         grouped |= {name: raw[name] for name in filters.PAGE_PARAMETERS if name in raw}
         st.query_params.from_dict(grouped)

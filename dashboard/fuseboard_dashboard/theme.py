@@ -14,6 +14,7 @@ from datetime import datetime, timedelta, tzinfo
 from typing import Final
 
 from fuseboard.conventions import BreakerState, ErrorClass, Outcome
+from fuseboard_dashboard.language import t
 
 BLUE: Final = "#4369df"
 SLATE: Final = "#5269b7"
@@ -40,20 +41,27 @@ class Mark:
     """How one value of a family is told apart.
 
     Attributes:
-        label: Short words for people.
+        english: Short words for people, in English.
         colour: Hex colour, legible on every background.
         symbol: One character that works without colour.
         pattern: Plotly fill pattern of bars; empty = solid.
         dash: Plotly dash of lines.
         marker: Plotly marker symbol.
+        is_foreign: Whether the words are a name from outside, which is not translated.
     """
 
-    label: str
+    english: str
     colour: str
     symbol: str
     pattern: str = ""
     dash: str = "solid"
     marker: str = "circle"
+    is_foreign: bool = False
+
+    @property
+    def label(self) -> str:
+        """Return the words in the viewer's language."""
+        return self.english if self.is_foreign else t(self.english)
 
 
 CLASS_MARKS: Final[dict[str, Mark]] = {
@@ -159,7 +167,7 @@ LEVEL_MARKS: Final[dict[str, Mark]] = {
 def mark(family: dict[str, Mark], value: object) -> Mark:
     """Return the mark of a value, or a neutral one with the value as its label."""
     found = family.get(str(value))
-    return found or Mark(str(value), UNMARKED.colour, UNMARKED.symbol)
+    return found or Mark(str(value), UNMARKED.colour, UNMARKED.symbol, is_foreign=True)
 
 
 # --- Numbers and times ---------------------------------------------------------------------

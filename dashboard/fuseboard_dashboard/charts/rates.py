@@ -98,7 +98,7 @@ def lines_by_name(
     figure = base.new(height)
     styles = zip(theme.SERIES, theme.SERIES_DASHES, theme.SERIES_MARKERS, strict=True)
     for (name, frame), (colour, dash, marker) in zip(frames.items(), styles, strict=False):
-        mark = theme.Mark(name, colour, "", dash=dash, marker=marker)
+        mark = theme.Mark(name, colour, "", dash=dash, marker=marker, is_foreign=True)
         filled = axis.fill(frame[["bucket", rate.part, rate.whole]], [rate.part, rate.whole])
         add_rate(figure, filled, axis, Rate(base.label(name), rate.part, rate.whole, mark))
     if limit is not None:

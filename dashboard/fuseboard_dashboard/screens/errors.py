@@ -11,6 +11,7 @@ from fuseboard_dashboard import headline, markup, tables, theme
 from fuseboard_dashboard.charts import calls
 from fuseboard_dashboard.data import rows as rows_of
 from fuseboard_dashboard.downloads import download
+from fuseboard_dashboard.language import t
 from fuseboard_dashboard.refresh import PageFrame, show
 from fuseboard_dashboard.timecharts import time_chart
 from fuseboard_dashboard.view import View, panel
@@ -21,7 +22,8 @@ MATRIX_ROWS = 100
 
 def page() -> None:
     """Draw the page."""
-    show(PageFrame("Errors", "Which class, tool, region and arguments are failing?", _body))
+    question = t("Which class, tool, region and arguments are failing?")
+    show(PageFrame(t("Errors"), question, _body))
 
 
 def _body(view: View) -> None:
