@@ -21,6 +21,9 @@ Hooks for tests and scripts, stable like an API:
   ``correctness``), ``data-state`` (``fast``, ``gone``, ``slow``, ``fine``, ``few``),
   ``data-target``, ``data-total``, ``data-bad`` and ``data-left`` on every row of budgets;
 * ``data-testid="fb-layer"`` with ``data-layer`` and ``data-value`` on the calls that failed in it;
+* ``data-testid="fb-blast"`` with ``data-breaker``, ``data-state``, ``data-open-seconds``,
+  ``data-periods``, ``data-reopened``, ``data-rejected``, ``data-degraded``, ``data-sessions``,
+  ``data-agents`` and ``data-probes`` on every breaker that did something in the window;
 * ``data-testid="fb-unguarded"`` with ``data-tool`` on tools that no policy of ours guards;
 * ``data-testid="fb-reading"`` in a page's head while the store takes over a second;
 * ``data-testid="fb-problem"`` where a panel could not be drawn, ``fb-first-run`` and

@@ -40,6 +40,8 @@ QUERY_PARAMETERS: Final[dict[str, tuple[str, ...]]] = {
     "page_answers": _ALL,
     "page_attempt_faults": _ALL,
     "page_attempt_latency": _ALL,
+    "page_breaker_damage": (*_WINDOW, *_NAMES),
+    "page_breaker_shares": (*_WINDOW, *_NAMES, "breakers", "bucket_us"),
     "page_breaker_states": (*_WINDOW, *_NAMES),
     "page_breaker_timeline": (*_WINDOW, *_NAMES, "breakers"),
     "page_breaker_transitions": (*_WINDOW, *_NAMES),

@@ -31,7 +31,7 @@ from fuseboard_collector.store.rows import micros
 NOW = datetime(2026, 3, 10, 9, 41, 23, tzinfo=UTC)
 MIDNIGHT = datetime(2026, 3, 10, tzinfo=UTC)
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
-QUERIES = ("page_breaker_states", "page_breaker_timeline")
+QUERIES = ("page_breaker_shares", "page_breaker_states", "page_breaker_timeline")
 STATES = ("closed", "half_open", "open", "isolated")
 WORST = {"isolated": 4, "open": 3, "half_open": 2, "unknown": 1, "closed": 0}
 
@@ -64,7 +64,10 @@ def parameters(
 ) -> dict[str, Any]:
     since, until = (moment.replace(tzinfo=None) for moment in window)
     bound = {"since": since, "until": until, "tools": None, "regions": None, **chosen}
-    return {"breakers": None, **bound} if name == "page_breaker_timeline" else bound
+    if name == "page_breaker_states":
+        return bound
+    width = {"bucket_us": 3_600_000_000} if name == "page_breaker_shares" else {}
+    return {"breakers": None, **width, **bound}
 
 
 def raw(store: Store, name: str, bound: dict[str, Any]) -> Rows:

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from fuseboard.calls import judging
+from fuseboard.classification.sdk_errors import CIRCUIT_OPEN
 from fuseboard.conventions import (
     SCOPE_NAME,
     BreakerState,
@@ -60,7 +61,7 @@ def test_literals_are_names_of_the_conventions(name: str) -> None:
            SCOPE_NAME}  # fmt: skip
     keys = {f"$.{key}" for key in ("breaker", "tool", "region", "upstream", "state", "since",
                                    "start", "span_id", "args_hash")}  # fmt: skip
-    rules = {"circuit_open", *judging._LAYERS}
+    rules = {CIRCUIT_OPEN, *judging._LAYERS}
     errors = {f"%{word}%" for word in ("PoolTimeout", "PoolExhausted", "Timeout", "TimedOut",
                                        "DeadlineExceeded", "JSONDecodeError",
                                        "UnicodeDecodeError")} | {" "}  # fmt: skip

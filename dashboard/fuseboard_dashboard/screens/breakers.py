@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 import pandas as pd
 import streamlit as st
 
 from fuseboard.conventions import BreakerState
-from fuseboard_dashboard import markup, tables, theme
+from fuseboard_dashboard import blasted, markup, tables, theme
+from fuseboard_dashboard.blast import blasts, to_frame
+from fuseboard_dashboard.bounded import bounded
 from fuseboard_dashboard.charts import breakers
 from fuseboard_dashboard.data import rows as rows_of
 from fuseboard_dashboard.downloads import download
+from fuseboard_dashboard.language import t
 from fuseboard_dashboard.refresh import PageFrame, show
 from fuseboard_dashboard.screens.tool import RETRY_LINE
 from fuseboard_dashboard.timecharts import time_chart
@@ -46,6 +49,9 @@ def _body(view: View) -> None:
         transitions = view.ask("page_breaker_transitions")
         st.html(markup.stats(_headline(states, transitions)))
         _timeline(view, states)
+    hint = t("What breakers did in the window, the most damaging first.")
+    with panel(t("Blast radius"), hint):
+        _blast_radius(view, states)
     with panel("Now", "The worst state over all processes that have this breaker."):
         st.html(_states(view, states))
         download(view, states.head(100), "breakers", "states")
@@ -98,6 +104,27 @@ def _timeline(view: View, states: pd.DataFrame) -> None:
         time_chart(view, figure, "breaker_states")
         if hidden := len(states) - len(drawn):
             st.caption(f"{hidden} calmer breakers are not drawn; filter by tool or region.")
+
+
+def _blast_radius(view: View, states: pd.DataFrame) -> None:
+    shorter, note = bounded(view)
+    if note:
+        words = t("Calls that were turned away are counted in the last {span} only: there are too "
+                  "many calls in the window.", span=theme.span(shorter.window.length))  # fmt: skip
+        st.html(markup.notice(words, theme.SEVERITY_MARKS["info"], "fb-bounded"))
+    whole = view.window.length // timedelta(microseconds=1)
+    shares = view.ask("page_breaker_shares", breakers=None, bucket_us=whole)
+    damage = shorter.ask("page_breaker_damage")
+    found = blasts(states, shares, damage)
+    if not found:
+        words = t("No breaker opened in this window and none turned a call away.")
+        st.html(markup.notice(words, theme.STATE_MARKS[BreakerState.CLOSED], "fb-no-blast"))
+        return
+    st.html(blasted.draw(view, found))
+    if len(found) > blasted.MOST:
+        st.caption(t("{number} more did less; filter by tool or region.",
+                     number=len(found) - blasted.MOST))  # fmt: skip
+    download(view, to_frame(found[: blasted.MOST]), "breakers", "blast")
 
 
 def worth_drawing(states: pd.DataFrame, since: datetime) -> list[str]:

@@ -19,6 +19,8 @@ CLICKHOUSE: Final = Dialect(
         "intDiv(toUnixTimestamp64Micro({0}) - 1, {1}) * {1}, 'UTC')",
         "slot": "intDiv(toUnixTimestamp64Micro({0}) - 1, {1})",
         "slot_start": "fromUnixTimestamp64Micro({0} * {1}, 'UTC')",
+        "micros": "(toUnixTimestamp64Micro({1}) - toUnixTimestamp64Micro({0}))",
+        "each_number": " ARRAY JOIN range({0}, {1}) AS {2}",
         # quantileExact takes the next higher value.
         "quantiles": "["
         + ", ".join(

@@ -21,6 +21,10 @@ DUCKDB: Final = Dialect(
         # The number of that bucket since the epoch, and its start: a number is made faster.
         "slot": "((epoch_us({0}) - 1) // {1})",
         "slot_start": "make_timestamp({0} * {1})",
+        # Microseconds between two times.
+        "micros": "(epoch_us({1}) - epoch_us({0}))",
+        # Joined to a table: one row for each number from the first to before the second.
+        "each_number": ", unnest(range({0}, {1})) AS numbers({2})",
         # The median and the 95th and 99th percentile as a list, each the smallest value that at
         # least this share of the values does not exceed.
         "quantiles": "quantile_disc({0}, [0.5, 0.95, 0.99])",

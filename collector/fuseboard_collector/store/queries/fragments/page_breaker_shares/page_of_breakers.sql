@@ -1,0 +1,1 @@
+AND @among($breakers::VARCHAR[], @these.breaker)
