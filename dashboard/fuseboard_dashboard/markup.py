@@ -25,6 +25,10 @@ Hooks for tests and scripts, stable like an API:
   ``data-periods``, ``data-reopened``, ``data-rejected``, ``data-degraded``, ``data-sessions``,
   ``data-agents`` and ``data-probes`` on every breaker that did something in the window;
 * ``data-testid="fb-unguarded"`` with ``data-tool`` on tools that no policy of ours guards;
+* ``data-testid="fb-trace"`` with ``data-trace``, ``fb-waterfall``, and on its lines ``fb-call``
+  (``data-span``, ``data-tool``, ``data-region``, ``data-outcome``, ``data-class``,
+  ``data-attempts``, ``data-args-hash``), ``fb-span`` and ``fb-change-row``; ``fb-story`` in a call;
+  ``fb-trace-unknown``, ``fb-trace-malformed`` and ``fb-no-traces`` where there is none;
 * ``data-testid="fb-reading"`` in a page's head while the store takes over a second;
 * ``data-testid="fb-problem"`` where a panel could not be drawn, ``fb-first-run`` and
   ``fb-no-match`` on the empty states, ``fb-notice`` on ignored URL parameters.

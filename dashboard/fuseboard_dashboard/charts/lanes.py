@@ -87,7 +87,7 @@ def _what(row: Row) -> str:
         marks.append(badge(theme.mark(theme.CLASS_MARKS, known)))
     if call.attempts > 1:
         words = n("{count} attempt", "{count} attempts", int(call.attempts))
-        marks.append(f'<span class="fb-chip">{esc(words)}</span>')
+        marks.append(f'<span class="fb-chip" title="{esc(words)}">{int(call.attempts)}×</span>')
     symbol = f'<span class="fb-symbol" style="color:{mark.colour}">{esc(mark.symbol)}</span>'
     return (
         f'<span class="fb-what" style="--d:{min(row.depth, _DEEPEST)}">{symbol}'
@@ -154,7 +154,7 @@ def _line(row: Row, scale: Scale) -> str:
         place = (left, 0.0)
         bar = _bar("fb-moment", place, mark.colour, words, mark.symbol)
         what = f'<span class="fb-symbol" style="color:{mark.colour}">{esc(mark.symbol)}</span>'
-        what += f'<span class="fb-name" title="{esc(words[:500])}">{esc(words)}</span>'
+        what += f'<span class="fb-name" title="{esc(words[:500])}">{esc(_moved(row.data))}</span>'
         length, hook = '<span class="fb-len"></span>', "fb-change-row"
     else:
         bar = _bar("fb-around", (left, width), theme.GREY, str(row.data.name))
@@ -165,6 +165,12 @@ def _line(row: Row, scale: Scale) -> str:
         f'<span class="fb-what" style="--d:{depth}">{what}</span>'
         f'<span class="fb-lane">{bar}</span>{length}</div>'
     )
+
+
+def _moved(change: Any) -> str:
+    old, new = (theme.mark(theme.STATE_MARKS, state).label
+                for state in (change.from_state, change.to_state))  # fmt: skip
+    return f"{old} → {new} · {shorten(str(change.breaker), 60)}"
 
 
 def _around(span: Any) -> str:

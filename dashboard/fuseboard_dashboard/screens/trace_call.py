@@ -57,7 +57,7 @@ def _numbers(trace: Trace) -> list[markup.Stat]:
         markup.Stat("trace-attempts", t("Attempts"), theme.count(attempts), attempts,
                     n("{count} call retried", "{count} calls retried", retried)),
         markup.Stat("trace-backoff", t("Back-off"), theme.seconds(waited), waited,
-                    t("waited between attempts")),
+                    t("between attempts")),
         markup.Stat("trace-changes", t("Breakers changed"), theme.count(len(trace.changes)),
                     len(trace.changes), t("by calls of this trace")),
     ]  # fmt: skip

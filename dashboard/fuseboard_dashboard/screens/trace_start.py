@@ -16,14 +16,14 @@ _FIELD: Final = "fb_trace_field"
 _WRONG: Final = "fb_trace_wrong"
 _KIND: Final = "trace_kind"
 KINDS: Final = ("faults", "retried", "slow")
-MAX_TRACES: Final = 100
+MAX_TRACES: Final = 50
 
 
 def field() -> None:
     """Draw the field for a trace id; one that is understood goes to the URL."""
     st.text_input(
         t("Trace id or traceparent"), key=_FIELD, on_change=_entered, max_chars=200,
-        placeholder="4bf92f3577b34da6a3ce929d0e0e4736",
+        placeholder=t("Paste 32 hexadecimal digits, or a whole traceparent"),
     )  # fmt: skip
     wrong = st.session_state.get(_WRONG)
     if wrong:

@@ -6,6 +6,7 @@ import asyncio
 import inspect
 import itertools
 import logging
+import secrets
 import signal
 import sys
 from collections.abc import Mapping
@@ -13,10 +14,11 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
 import fuseboard
-from fuseboard_server.demo.model import Model
+from fuseboard_server.demo.model import Model, Trip
 from fuseboard_server.demo.network import connected
 from fuseboard_server.demo.plan import Plan
 from fuseboard_server.demo.scenario import REGIONS
+from fuseboard_server.demo.thinking import AGENT, BOOKER, Conversation
 from fuseboard_server.demo.tools import Tool, build_tools
 
 SERVICE = "trip-planner"
@@ -45,6 +47,7 @@ class TripPlanner:
         self._free = asyncio.Semaphore(TRIPS_AT_ONCE)
         self._trips: set[asyncio.Task[None]] = set()
         self._numbers = itertools.count(1)
+        self._run = secrets.token_hex(2)  # sessions of another run on the same data are others
 
     async def run(self, stopped: asyncio.Event) -> None:
         """Take travellers until stopped; then finish the trips that have begun."""
@@ -76,36 +79,60 @@ class TripPlanner:
 
     async def _plan_trip(self, number: int) -> None:
         trip = self._model.next_trip()
+        name = f"{self._region}-{self._run}-{number}"
+        talk = Conversation(name, self._model)
+        with fuseboard.session(name, agent=AGENT), talk.agent(AGENT):
+            await self._research(talk, trip)
+            with fuseboard.session(agent=BOOKER), talk.agent(BOOKER):
+                await self._book(talk, trip)
+
+    async def _research(self, talk: Conversation, trip: Trip) -> None:
+        await talk.think()
         await asyncio.gather(
-            self._use("web_search", query=f"what to see in {trip.city}"),
-            self._use("knowledge_base", city=trip.city),
-            self._use("travel_advisory", city=trip.city),
+            self._use(talk, "web_search", query=f"what to see in {trip.city}"),
+            self._use(talk, "knowledge_base", city=trip.city),
+            self._use(talk, "travel_advisory", city=trip.city),
         )
+        await talk.think()
         await asyncio.gather(
-            self._use("weather", city=trip.city, day=trip.day),
-            self._use("maps", city=trip.city),
-            self._use("exchange_rate", source="USD", target=trip.currency),
+            self._use(talk, "weather", city=trip.city, day=trip.day),
+            self._use(talk, "maps", city=trip.city),
+            self._use(talk, "exchange_rate", source="USD", target=trip.currency),
         )
+
+    async def _book(self, talk: Conversation, trip: Trip) -> None:
+        await talk.think()
         flights, hotels = await asyncio.gather(
-            self._use("flights", origin=trip.origin, city=trip.city, day=trip.day),
-            self._use("hotels", city=trip.city, nights=trip.nights),
+            self._use(talk, "flights", origin=trip.origin, city=trip.city, day=trip.day),
+            self._use(talk, "hotels", city=trip.city, nights=trip.nights),
         )
         if flights is not None and hotels is not None:
-            amount = 100.0 * trip.nights
-            await self._use("payment", amount=amount, trip=f"{self._region}-{number}")
+            await self._use(talk, "payment", amount=100.0 * trip.nights, trip=talk.session)
 
-    async def _use(self, name: str, **right: object) -> object | None:
-        """Call a tool; an agent goes on without what it could not learn."""
-        tool = self._tools[name]
+    async def _use(self, talk: Conversation, name: str, **right: object) -> object | None:
+        """Call a tool, at times again and again; go on without what could not be learnt."""
         arguments = self._model.arguments(name, {**right, "region": self._region})
+        answer = await self._call(talk, name, arguments)
+        for _ in range(self._model.repeats(name)):
+            await talk.think()
+            answer = await self._call(talk, name, arguments)
+        return answer
+
+    async def _call(
+        self, talk: Conversation, name: str, arguments: Mapping[str, object]
+    ) -> object | None:
+        tool = self._tools[name]
         try:
             if inspect.iscoroutinefunction(tool):
                 answer: object = await tool(**arguments)
-                return answer
-            return await asyncio.to_thread(tool, **arguments)
+            else:
+                answer = await asyncio.to_thread(tool, **arguments)
         except Exception as error:
             logger.debug("%s failed: %r", name, error)
+            talk.read(error)
             return None
+        talk.read(answer)
+        return answer
 
 
 async def run(plan: Plan) -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 
 from fuseboard_server.demo.plan import Plan
-from fuseboard_server.demo.scenario import AGENT_KINDS, Scenario
+from fuseboard_server.demo.scenario import AGENT_KINDS, REPEATING, Scenario
 from fuseboard_server.demo.services import CITIES, CURRENCIES
 
 FIRST_DAY = date(2027, 3, 1)
@@ -22,6 +22,10 @@ INVENTED = {
     "web_search": ("query", ""),
 }
 """Tool → the argument that the model gets wrong, and what it makes up."""
+
+MISTAKES = AGENT_KINDS - {REPEATING}
+REPEATS = (3, 12)
+"""Fewest and most calls that a model in circles makes after the first, with its arguments."""
 
 FORGOTTEN = {"hotels": "nights", "exchange_rate": "source", "flights": "day", "weather": "day"}
 """Tool → the argument that the model leaves out."""
@@ -62,11 +66,23 @@ class Model:
         """Return the seconds until the next traveller comes."""
         return mean * self._rng.uniform(0.7, 1.3)
 
+    def real_pause(self, mean: float) -> float:
+        """Return about so many scenario seconds as seconds of the clock."""
+        return self._plan.real(self.pause(mean))
+
+    def repeats(self, tool: str) -> int:
+        """Return how often it asks the same once more although it has the answer: mostly never."""
+        at = self._scenario.position(self._plan.elapsed())
+        for fault in self._scenario.active(tool, self._region, at):
+            if fault.kind == REPEATING and self._rng.random() < fault.ratio:
+                return self._rng.randint(*REPEATS)
+        return 0
+
     def arguments(self, tool: str, right: dict[str, object]) -> dict[str, object]:
         """Return the arguments of a call, usually the right ones."""
         at = self._scenario.position(self._plan.elapsed())
         for fault in self._scenario.active(tool, self._region, at):
-            if fault.kind in AGENT_KINDS and self._rng.random() < fault.ratio:
+            if fault.kind in MISTAKES and self._rng.random() < fault.ratio:
                 return _mistaken(tool, fault.kind, right)
         return right
 

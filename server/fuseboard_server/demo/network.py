@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -93,6 +94,8 @@ async def connected(plan: Plan) -> AsyncIterator[Network]:
     server = StdioServerParameters(
         command=sys.executable,
         args=["-m", "fuseboard_server.demo.advisory_server", plan.to_json()],
+        # Only a few variables are handed on unasked; the server must find the agent's own code.
+        env={name: os.environ[name] for name in ("PYTHONPATH",) if name in os.environ},
     )
     async with Client(stdio_client(server)) as advisories:
         network = Network(plan, advisories)

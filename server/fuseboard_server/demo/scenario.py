@@ -22,6 +22,7 @@ HTTP_TOOLS = (
 MCP_TOOLS = ("travel_advisory",)
 TOOLS = (*HTTP_TOOLS, *MCP_TOOLS)
 EVERY_TOOL = "*"
+REPEATING = "repeat"
 
 REQUIRED_BY_KIND: Mapping[str, frozenset[str]] = {
     "latency": frozenset({"seconds"}),
@@ -36,10 +37,11 @@ REQUIRED_BY_KIND: Mapping[str, frozenset[str]] = {
     "is_error": frozenset(),
     "bad_arguments": frozenset(),
     "missing_argument": frozenset(),
+    REPEATING: frozenset(),
 }
 """Kind of fault → the fields that it needs besides tool, from, until and kind."""
 
-AGENT_KINDS = frozenset({"bad_arguments", "missing_argument"})
+AGENT_KINDS = frozenset({"bad_arguments", "missing_argument", REPEATING})
 """Faults of the model; the agent commits them itself."""
 
 
