@@ -47,13 +47,10 @@ def draw(view: View) -> str:
     """
     calls = view.totals()["calls"]
     if calls > MOST_CALLS:
-        return _quiet(
-            f"With up to {theme.count(MOST_CALLS)} calls in the window this tells which tool, "
-            "region, argument, agent, service or upstream explains a rise: choose a shorter time."
-        )
-    frame, against = _compared(view)
+        return _quiet(too_many())
+    frame, against = compared(view)
     if frame is None:
-        return _quiet("There were no calls before: nothing to compare with.")
+        return _quiet(nothing_before())
     cells = Cells(frame)
     found = [change for measure in MEASURES for change in changes(cells, measure)]
     sure = sorted((c for c in found if c.is_sure), key=lambda c: -c.score)[:SURE_SHOWN]
@@ -69,7 +66,20 @@ def draw(view: View) -> str:
     return f'<div class="fb fb-changes">{"".join(lines)}</div>'
 
 
-def _compared(view: View) -> tuple[pd.DataFrame | None, str]:
+def too_many() -> str:
+    """Return why nothing is told where there are too many calls."""
+    return (
+        f"With up to {theme.count(MOST_CALLS)} calls in the window this tells which tool, "
+        "region, argument, agent, service or upstream explains a rise: choose a shorter time."
+    )
+
+
+def nothing_before() -> str:
+    """Return why nothing is told of the first calls."""
+    return "There were no calls before: nothing to compare with."
+
+
+def compared(view: View) -> tuple[pd.DataFrame | None, str]:
     """Return what the store counted, and against what where it is not the window before.
 
     On an agent's first minutes there is none: the window is compared with its own first half.
