@@ -71,6 +71,14 @@ def _timeline() -> pd.DataFrame:
     )  # fmt: skip
 
 
+def _breaker_shares() -> pd.DataFrame:
+    states = [state for state in theme.STATE_MARKS if state != "closed"]
+    return pd.DataFrame(
+        {"breaker": HOSTILE, "bucket": [_bucket(0)] * 4 + [_bucket(1)] * 4, "state": states * 2,
+         "seconds": [15.0] * 4 + [0.5] * 4}
+    )  # fmt: skip
+
+
 def _latencies() -> pd.DataFrame:
     quantiles = {"p50": 0.1, "p95": 0.5, "p99": 2.0}
     attempts = {f"attempt_{key}": value / 2 for key, value in quantiles.items()}
@@ -108,6 +116,8 @@ BUILDERS: dict[str, Callable[[], go.Figure]] = {
         _answers().assign(confidence=[None, "low", HOSTILE, "high", "medium", "low"])
     ),
     "breakers": lambda: breakers.states_above_rates(_timeline(), _series(), AXIS, LIMIT),
+    "shares": lambda: breakers.shares_above_rates(_breaker_shares(), [HOSTILE], AXIS, _series(),
+                                                  AXIS, LIMIT),
 }  # fmt: skip
 
 
