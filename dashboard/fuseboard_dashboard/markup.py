@@ -21,6 +21,8 @@ Hooks for tests and scripts, stable like an API:
   ``correctness``), ``data-state`` (``fast``, ``gone``, ``slow``, ``fine``, ``few``),
   ``data-target``, ``data-total``, ``data-bad`` and ``data-left`` on every row of budgets;
 * ``data-testid="fb-layer"`` with ``data-layer`` and ``data-value`` on the calls that failed in it;
+* ``data-testid="fb-standing"`` with ``data-rule``, ``data-tool``, ``data-region``, ``data-value``,
+  ``data-threshold`` and ``data-true`` on every series of an alert rule;
 * ``data-testid="fb-blast"`` with ``data-breaker``, ``data-state``, ``data-open-seconds``,
   ``data-periods``, ``data-reopened``, ``data-rejected``, ``data-degraded``, ``data-sessions``,
   ``data-agents`` and ``data-probes`` on every breaker that did something in the window;

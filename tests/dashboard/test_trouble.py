@@ -11,7 +11,7 @@ import pytest
 from fuseboard_alerts.catalogue import CATALOGUE, rule_names
 from fuseboard_dashboard import alerting, headline, thresholds
 from fuseboard_dashboard.filters import Filters
-from fuseboard_dashboard.screens.alerts import condition_words
+from fuseboard_dashboard.rule_pages import condition_words
 from fuseboard_dashboard.trouble import LEVELS, Firing, Fuse, fuses
 from fuseboard_dashboard.vocabulary import reason_words
 
