@@ -20,11 +20,6 @@ from fuseboard_dashboard.catalogue import Entry, dump, parse
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "dashboard" / "fuseboard_dashboard"
 TEXTS = SOURCE / "texts"
-sys.path[:0] = [
-    str(ROOT / part) for part in ("dashboard", "alerts", "collector", "instrumentation")
-]
-
-from fuseboard_dashboard.catalogue import Entry, dump, parse  # noqa: E402
 
 TRANSLATED = {"t": 1, "later": 1, "n": 2, "Mark": 1}
 """What takes texts → how many; ``Mark`` gives its label in the viewer's language."""

@@ -10,6 +10,7 @@ import pandas as pd
 from fuseboard_dashboard import markup, theme
 from fuseboard_dashboard.changes import MEASURES, Change, changes
 from fuseboard_dashboard.filters import Filters, rfc3339
+from fuseboard_dashboard.language import t
 from fuseboard_dashboard.slices import Cells
 from fuseboard_dashboard.view import View
 
@@ -29,14 +30,12 @@ _MARKS: Final = {
     "slow": theme.QUANTILE_MARKS["p95"],
 }
 _SYMBOLS: Final = {"errors": "✖", "retries": "↻", "slow": "◔"}
-_RATES: Final = {
-    "errors": "of calls fail", "retries": "of calls are retried",
-    "slow": "of calls are slower than 19 of 20 were",
-}  # fmt: skip
-HINT: Final = (
-    "Slices of calls that explain most of what rose against the window before, the most telling "
-    "first."
-)
+
+
+def hint() -> str:
+    """Return what the panel is about."""
+    return t("Slices of calls that explain most of what rose against the window before, the most "
+             "telling first.")  # fmt: skip
 
 
 def draw(view: View) -> str:
@@ -57,9 +56,10 @@ def draw(view: View) -> str:
     chance = sorted((c for c in found if not c.is_sure), key=lambda c: -c.score)[:CHANCE_SHOWN]
     lines = [_line(view, change) for change in sure]
     if not sure:
-        lines.append(_quiet("Nothing rose by more than chance explains.", "fb-no-change"))
+        lines.append(_quiet(t("Nothing rose by more than chance explains."), "fb-no-change"))
     if chance:
-        lines.append('<div class="fb-change-rest">Rose as well, which may be chance:</div>')
+        words = markup.esc(t("Rose as well, which may be chance:"))
+        lines.append(f'<div class="fb-change-rest">{words}</div>')
         lines += [_line(view, change) for change in chance]
     if against:
         lines.append(f'<div class="fb-change-rest">{markup.esc(against)}</div>')
@@ -68,15 +68,16 @@ def draw(view: View) -> str:
 
 def too_many() -> str:
     """Return why nothing is told where there are too many calls."""
-    return (
-        f"With up to {theme.count(MOST_CALLS)} calls in the window this tells which tool, "
-        "region, argument, agent, service or upstream explains a rise: choose a shorter time."
+    return t(
+        "With up to {most} calls in the window this tells which tool, region, argument, agent, "
+        "service or upstream explains a rise: choose a shorter time.",
+        most=theme.count(MOST_CALLS),
     )
 
 
 def nothing_before() -> str:
     """Return why nothing is told of the first calls."""
-    return "There were no calls before: nothing to compare with."
+    return t("There were no calls before: nothing to compare with.")
 
 
 def compared(view: View) -> tuple[pd.DataFrame | None, str]:
@@ -95,9 +96,8 @@ def compared(view: View) -> tuple[pd.DataFrame | None, str]:
             "since": rfc3339(middle), "before_since": rfc3339(first),
             "before_until": rfc3339(middle),
         }  # fmt: skip
-        words = (
-            f"No calls before this window: since {view.clock(middle)} against the time until then."
-        )
+        words = t("No calls before this window: since {moment} against the time until then.",
+                  moment=view.clock(middle))  # fmt: skip
         return view.ask("page_changes", **bounds), words
     return None, ""
 
@@ -108,44 +108,65 @@ def _quiet(words: str, testid: str = "fb-change-none") -> str:
 
 def _line(view: View, change: Change) -> str:
     mark = _MARKS[change.measure.id]
-    before = "" if change.before is None else f", {theme.percent(change.before)} before"
     if change.before is None:
-        before = ", no calls before"
-    share = f"{theme.percent(round(change.share, 2))} of the rise"
-    more = f"{theme.count(round(change.excess))} more {change.measure.noun} than usual, {share}"
+        before = t("no calls before")
+    else:
+        before = t("{rate} before", rate=theme.percent(change.before))
+    more = t(
+        "{excess} more {noun} than usual, {share} of the rise",
+        excess=theme.count(round(change.excess)), noun=change.measure.noun(),
+        share=theme.percent(round(change.share, 2)),
+    )  # fmt: skip
     mostly = ""
     if change.mostly and "error_class" not in change.where:
-        mostly = f" · mostly {markup.badge(theme.mark(theme.CLASS_MARKS, change.mostly))}"
+        badge = markup.badge(theme.mark(theme.CLASS_MARKS, change.mostly))
+        mostly = " · " + t("mostly {error_class}", error_class=badge)
     href = link(view.filters, change)
     quiet = "" if change.is_sure else " is-chance"
     return (
         f'<div class="fb-change{quiet}" style="--c:{mark.colour}" {_hooks(change)}>'
-        f'<span class="fb-symbol" title="{markup.esc(change.measure.noun)}">'
+        f'<span class="fb-symbol" title="{markup.esc(change.measure.noun())}">'
         f"{_SYMBOLS[change.measure.id]}</span>"
         f"<div><div>{markup.link(_where(change), href)}{mostly}</div>"
-        f"<p><b>{theme.percent(change.rate)}</b> {_RATES[change.measure.id]}{markup.esc(before)}"
-        f" · {markup.esc(more)}</p></div></div>"
+        f"<p>{_rate(change)}, {markup.esc(before)} · {markup.esc(more)}</p></div></div>"
     )
+
+
+def _rate(change: Change) -> str:
+    rate = f"<b>{theme.percent(change.rate)}</b>"
+    if change.measure.id == "errors":
+        return t("{rate} of calls fail", rate=rate)
+    if change.measure.id == "retries":
+        return t("{rate} of calls are retried", rate=rate)
+    return t("{rate} of calls are slower than 19 of 20 were", rate=rate)
 
 
 def _where(change: Change) -> str:
     """Return what the slice's calls share, the tool first."""
     where = change.where
-    parts = ["Errors everywhere:"] if set(where) == {"error_class"} else []
+    parts = [t("Errors everywhere:")] if set(where) == {"error_class"} else []
     if "tool" in where:
-        parts.append(f"<b>{markup.name(where['tool'])}</b>")
+        parts.append(_bold(where["tool"]))
     if "region" in where:
-        parts.append(f"in <b>{markup.name(where['region'])}</b>")
+        parts.append(t("in {region}", region=_bold(where["region"])))
     if "args_hash" in where:
         title = markup.esc(where["args_hash"][:100])
         shown = markup.esc(markup.shorten(where["args_hash"], 13))
-        parts.append(f'with arguments <b class="fb-mono" title="{title}">{shown}</b>')
-    for name, words in (("agent", "of agent"), ("service", "of service"), ("upstream", "at")):
-        if name in where:
-            parts.append(f"{words} <b>{markup.name(where[name])}</b>")
+        hash_ = f'<b class="fb-mono" title="{title}">{shown}</b>'
+        parts.append(t("with arguments {hash}", hash=hash_))
+    if "agent" in where:
+        parts.append(t("of agent {agent}", agent=_bold(where["agent"])))
+    if "service" in where:
+        parts.append(t("of service {service}", service=_bold(where["service"])))
+    if "upstream" in where:
+        parts.append(t("at {upstream}", upstream=_bold(where["upstream"])))
     if "error_class" in where:
         parts.append(markup.badge(theme.mark(theme.CLASS_MARKS, where["error_class"])))
     return " ".join(parts)
+
+
+def _bold(name: str) -> str:
+    return f"<b>{markup.name(name)}</b>"
 
 
 def link(filters: Filters, change: Change) -> str:

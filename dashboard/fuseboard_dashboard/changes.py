@@ -11,12 +11,13 @@ explains is taken out, and the rest is looked at again.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 
+from fuseboard_dashboard.language import later
 from fuseboard_dashboard.slices import (
     CLASS,
     LEAST_EVENTS,
@@ -47,23 +48,23 @@ class Measure:
 
     Attributes:
         id: Stable name.
-        noun: What is counted, in words.
+        noun: What is counted, in words of the viewer's language when called.
         events: Column of the events; their number before is in ``<column>_before``.
         base: Column of the calls that they are divided by.
         has_classes: Whether the events have error classes.
     """
 
     id: str
-    noun: str
+    noun: Callable[[], str]
     events: str
     base: str
     has_classes: bool = False
 
 
 MEASURES: Final = (
-    Measure("errors", "errors", "errors", "judged", has_classes=True),
-    Measure("retries", "retried calls", "retried", "attempted"),
-    Measure("slow", "slow calls", "slow", "calls"),
+    Measure("errors", later("errors"), "errors", "judged", has_classes=True),
+    Measure("retries", later("retried calls"), "retried", "attempted"),
+    Measure("slow", later("slow calls"), "slow", "calls"),
 )
 
 

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import streamlit as st
 
+from fuseboard_dashboard.language import n
 from fuseboard_dashboard.view import View
 from fuseboard_dashboard.windows import Window
 
@@ -38,10 +39,20 @@ def download(view: View, frame: pd.DataFrame, page: str, name: str) -> None:
     with st.container(horizontal=True, gap="small", horizontal_alignment="right"):
         for title, ending, kind, make in forms:
             st.download_button(
-                title, data=partial(make, frame), file_name=f"{stem}.{ending}",
-                mime=kind, key=f"{key}_{ending}", type="tertiary", on_click="ignore",
-                icon=":material/download:", help=f"These {len(frame):,} rows, times in UTC",
-            )  # fmt: skip
+                title,
+                data=partial(make, frame),
+                file_name=f"{stem}.{ending}",
+                mime=kind,
+                key=f"{key}_{ending}",
+                type="tertiary",
+                on_click="ignore",
+                icon=":material/download:",
+                help=n(
+                    "This {count} row, times in UTC",
+                    "These {count:,} rows, times in UTC",
+                    len(frame),
+                ),
+            )
 
 
 def file_stem(page: str, name: str, window: Window) -> str:

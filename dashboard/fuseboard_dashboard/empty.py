@@ -39,18 +39,23 @@ def snippet(otlp_endpoint: str) -> str:
 def first_run(of: Source) -> None:
     """Say how to get the first call onto the board."""
     st.session_state[_WAITED] = True
+    words = t(
+        "This server listens for OTLP at {endpoint} ({port}). Add these lines to an agent and call "
+        "the tool once: its fuse appears here within seconds, nothing needs reloading.",
+        endpoint=of.otlp_endpoint, port=_port_words(of.otlp_endpoint),
+    )  # fmt: skip
     st.html(
-        '<div class="fb fb-empty" data-testid="fb-first-run"><h2>Waiting for the first call</h2>'
-        f"<p>This server listens for OTLP at {markup.esc(of.otlp_endpoint)} "
-        f"({markup.esc(_port_words(of.otlp_endpoint))}). Add these lines to an agent and call the "
-        "tool once: its fuse appears here within seconds, nothing needs reloading.</p></div>"
+        '<div class="fb fb-empty" data-testid="fb-first-run"><h2>'
+        f"{markup.esc(t('Waiting for the first call'))}</h2><p>{markup.esc(words)}</p></div>"
     )
     st.code(snippet(of.otlp_endpoint), language="python")
     st.html(
         markup.section(
-            "Already sending OpenTelemetry?",
-            "Any exporter that speaks OTLP/HTTP will do: spans named by the GenAI convention "
-            "(execute_tool) become calls on this board.",
+            t("Already sending OpenTelemetry?"),
+            t(
+                "Any exporter that speaks OTLP/HTTP will do: spans named by the GenAI convention "
+                "(execute_tool) become calls on this board."
+            ),
         )
     )
     st.code(f"export OTEL_EXPORTER_OTLP_ENDPOINT={of.otlp_endpoint}", language="bash")
@@ -73,22 +78,34 @@ def _plain(name: str) -> str:
 
 def _port_words(endpoint: str) -> str:
     port = urlsplit(endpoint).port
-    return f"HTTP, port {port}" if port else "HTTP"
+    return t("HTTP, port {port}", port=port) if port else "HTTP"
 
 
 def no_match(view: View) -> None:
     """Say that the filters exclude everything, and offer the way back."""
-    when = f"between {view.ends().replace(' – ', ' and ')}"
-    if not view.filters.is_custom:
-        when = f"in the {filters.PRESETS[view.filters.range][0].lower()}"
-        when += "" if view.filters.is_live else f" before {view.clock(view.window.until)}"
-    narrowed = " with the chosen tools and regions" if view.filters.is_narrowed else ""
+    if view.filters.is_narrowed:
+        words = t("There was no call with the chosen tools and regions {when}.", when=_when(view))
+    else:
+        words = t("There was no call {when}.", when=_when(view))
     newest = view.clock(view.ask("page_store")["last_end"][0])
+    more = t(
+        "The newest call of all ended at {moment} {zone}. Choose a longer time, or start over.",
+        moment=newest, zone=view.zone_name,
+    )  # fmt: skip
     st.html(
-        '<div class="fb fb-empty" data-testid="fb-no-match"><h2>No calls match these filters</h2>'
-        f"<p>There was no call{narrowed} {markup.esc(when)}. "
-        f"The newest call of all ended at {markup.esc(newest)} {markup.esc(view.zone_name)}. "
-        "Choose a longer time, or start over.</p></div>"
+        '<div class="fb fb-empty" data-testid="fb-no-match">'
+        f"<h2>{markup.esc(t('No calls match these filters'))}</h2>"
+        f"<p>{markup.esc(words)} {markup.esc(more)}</p></div>"
     )
-    if st.button("Reset filters", key="fb_empty_reset", on_click=sidebar.reset, type="primary"):
+    if st.button(t("Reset filters"), key="fb_empty_reset", on_click=sidebar.reset, type="primary"):
         st.rerun()  # the button lives in a fragment, the filters in the page around it
+
+
+def _when(view: View) -> str:
+    if view.filters.is_custom:
+        since, until = view.ends().split(" – ")
+        return t("between {since} and {until}", since=since, until=until)
+    length = filters.PRESETS[view.filters.range][0]().lower()
+    if view.filters.is_live:
+        return t("in the {range}", range=length)
+    return t("in the {range} before {moment}", range=length, moment=view.clock(view.window.until))

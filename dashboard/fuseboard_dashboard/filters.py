@@ -9,7 +9,7 @@ list single calls or show their latency keep only the calls of the chosen classe
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Final
@@ -17,21 +17,21 @@ from urllib.parse import urlencode
 
 from fuseboard.conventions import ErrorClass
 from fuseboard_dashboard import language
-from fuseboard_dashboard.language import t
+from fuseboard_dashboard.language import later, t
 from fuseboard_dashboard.windows import FROM, TO, Window, parse_bounds, rfc3339
 
 __all__ = ["AT", "CLASS", "DEFAULT_RANGE", "FROM", "HASH", "LAYER", "MAX_CHOICES",
            "PAGE_PARAMETERS", "PRESETS", "RANGE", "REGION", "SESSION", "STARTS", "TO", "TOOL",
            "TRACE", "Filters", "Known", "Window", "parse", "rfc3339"]  # fmt: skip
 
-PRESETS: Final[dict[str, tuple[str, timedelta]]] = {
-    "5m": ("Last 5 minutes", timedelta(minutes=5)),
-    "15m": ("Last 15 minutes", timedelta(minutes=15)),
-    "1h": ("Last hour", timedelta(hours=1)),
-    "6h": ("Last 6 hours", timedelta(hours=6)),
-    "24h": ("Last 24 hours", timedelta(hours=24)),
-    "7d": ("Last 7 days", timedelta(days=7)),
-    "30d": ("Last 30 days", timedelta(days=30)),
+PRESETS: Final[dict[str, tuple[Callable[[], str], timedelta]]] = {
+    "5m": (later("Last 5 minutes"), timedelta(minutes=5)),
+    "15m": (later("Last 15 minutes"), timedelta(minutes=15)),
+    "1h": (later("Last hour"), timedelta(hours=1)),
+    "6h": (later("Last 6 hours"), timedelta(hours=6)),
+    "24h": (later("Last 24 hours"), timedelta(hours=24)),
+    "7d": (later("Last 7 days"), timedelta(days=7)),
+    "30d": (later("Last 30 days"), timedelta(days=30)),
 }
 STARTS: Final = {"24h": timedelta(hours=1), "7d": timedelta(hours=12), "30d": timedelta(days=1)}
 """Where long views begin, in UTC: the first bars of their charts are whole, their oldest part is
@@ -216,7 +216,7 @@ def parse(
     strangers = sorted(
         set(raw) - {RANGE, FROM, TO, TOOL, CLASS, REGION, language.LANGUAGE, *PAGE_PARAMETERS}
     )
-    notices = [f"There is no filter {_quote(name)}." for name in strangers]
+    notices = [t("There is no filter {name}.", name=_quote(name)) for name in strangers]
     chosen = _range(raw.get(RANGE, ()), notices)
     (since, to), words = parse_bounds(raw.get(FROM, ()), raw.get(TO, ()), PRESETS[chosen][1], now)
     notices += words
@@ -239,7 +239,8 @@ def _range(values: Sequence[str], notices: list[str]) -> str:
         return DEFAULT_RANGE
     if values[-1] in PRESETS:
         return values[-1]
-    notices.append(f"There is no time range {_quote(values[-1])}; choices: {', '.join(PRESETS)}.")
+    notices.append(t("There is no time range {value}; choices: {choices}.",
+                     value=_quote(values[-1]), choices=", ".join(PRESETS)))  # fmt: skip
     return DEFAULT_RANGE
 
 
@@ -256,12 +257,19 @@ def _values(
 ) -> tuple[str, ...]:
     unique = list(dict.fromkeys(values))
     kept = [value for value in unique if known is None or value in known]
-    where = "" if name == CLASS else " in the last 30 days"
-    notices += [f"There is no {name} {_quote(value)}{where}." for value in unique
-                if value not in kept]  # fmt: skip
+    notices += [_no_such(name, _quote(value)) for value in unique if value not in kept]
     if len(kept) > MAX_CHOICES:
-        notices.append(f"Only the first {MAX_CHOICES} values of {name!r} are used.")
+        notices.append(t("Only the first {most} values of {name} are used.",
+                         most=MAX_CHOICES, name=repr(name)))  # fmt: skip
     return tuple(kept[:MAX_CHOICES])
+
+
+def _no_such(name: str, value: str) -> str:
+    if name == TOOL:
+        return t("There is no tool {value} in the last 30 days.", value=value)
+    if name == REGION:
+        return t("There is no region {value} in the last 30 days.", value=value)
+    return t("There is no class {value}.", value=value)
 
 
 def _quote(text: str) -> str:

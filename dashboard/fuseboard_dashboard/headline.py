@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from fuseboard_dashboard import theme, thresholds
 from fuseboard_dashboard.filters import Filters
+from fuseboard_dashboard.language import n, t
 from fuseboard_dashboard.markup import Stat
 from fuseboard_dashboard.theme import ratio
 
@@ -35,9 +36,9 @@ def degraded_ratio(row: Totals) -> float | None:
 
 def calls(row: Totals, before: Totals) -> Stat:
     """Return the number of calls."""
-    return Stat("calls", "Calls", theme.count(row["calls"]), row["calls"],
+    return Stat("calls", t("Calls"), theme.count(row["calls"]), row["calls"],
                 _change(row["calls"], before["calls"]),
-                hint="Calls that ended in the window.")  # fmt: skip
+                hint=t("Calls that ended in the window."))  # fmt: skip
 
 
 def errors(row: Totals, before: Totals, filters: Filters) -> Stat:
@@ -48,11 +49,11 @@ def errors(row: Totals, before: Totals, filters: Filters) -> Stat:
         tone = "bad" if now > thresholds.ERROR_RATIO_CRITICAL else "warn"
     note = _against(now, error_ratio(before), thresholds.ERROR_RATIO)
     if row["input_faults"]:
-        note = f"+ {theme.count(row['input_faults'])} input faults"
+        note = t("+ {count} input faults", count=theme.count(row["input_faults"]))
     return Stat(
-        "error-ratio", "Error rate", theme.percent(now), now, note, tone, filters.link("errors"),
-        "(error + rejected, without L1 input faults) / (all − cancelled − abandoned − "
-        f"interrupted); max {theme.limit(thresholds.ERROR_RATIO)}",
+        "error-ratio", t("Error rate"), theme.percent(now), now, note, tone, filters.link("errors"),
+        t("(error + rejected, without L1 input faults) / (all − cancelled − abandoned − "
+          "interrupted); max {limit}", limit=theme.limit(thresholds.ERROR_RATIO)),
     )  # fmt: skip
 
 
@@ -62,9 +63,9 @@ def retries(row: Totals, before: Totals, filters: Filters) -> Stat:
     tone = "bad" if now is not None and now > thresholds.RETRY_RATIO else ""
     note = _against(now, retry_ratio(before), thresholds.RETRY_RATIO)
     return Stat(
-        "retry-ratio", "Retry rate", theme.percent(now), now, note,
+        "retry-ratio", t("Retry rate"), theme.percent(now), now, note,
         tone, filters.link("retries"),
-        "calls with at least one retry / calls that made an attempt",
+        t("calls with at least one retry / calls that made an attempt"),
     )  # fmt: skip
 
 
@@ -72,8 +73,8 @@ def amplified(row: Totals, filters: Filters) -> Stat:
     """Return the amplification."""
     now = amplification(row)
     return Stat(
-        "amplification", "Amplification", theme.factor(now), now, "attempts per call", "",
-        filters.link("retries"), "attempts / calls that made an attempt",
+        "amplification", t("Amplification"), theme.factor(now), now, t("attempts per call"), "",
+        filters.link("retries"), t("attempts / calls that made an attempt"),
     )  # fmt: skip
 
 
@@ -81,11 +82,23 @@ def degraded(row: Totals, filters: Filters) -> Stat:
     """Return the share of degraded calls."""
     now = degraded_ratio(row)
     return Stat(
-        "degraded-ratio", "Degraded", theme.percent(now), now,
-        f"{theme.count(row['degraded'])} calls", "", filters.link("degradation"),
-        "calls answered with a stale entry, fallback or default / (all − cancelled − abandoned − "
-        "interrupted)",
-    )  # fmt: skip
+        "degraded-ratio",
+        t("Degraded"),
+        theme.percent(now),
+        now,
+        n(
+            "{count} call",
+            "{shown} calls",
+            round(row["degraded"]),
+            shown=theme.count(row["degraded"]),
+        ),
+        "",
+        filters.link("degradation"),
+        t(
+            "calls answered with a stale entry, fallback or default / (all − cancelled − abandoned "
+            "− interrupted)"
+        ),
+    )
 
 
 def quantile(row: Totals, before: Totals, name: str, filters: Filters) -> Stat:
@@ -93,22 +106,32 @@ def quantile(row: Totals, before: Totals, name: str, filters: Filters) -> Stat:
     now = row[name]
     tone = "warn" if not theme.is_missing(now) and now > thresholds.SLOW_SECONDS else ""
     was = before[name]
-    note = "" if theme.is_missing(was) else f"was {theme.seconds(was)}"
+    note = "" if theme.is_missing(was) else t("was {value}", value=theme.seconds(was))
     return Stat(
-        name, f"Latency {name}", theme.seconds(now), None if theme.is_missing(now) else now, note,
-        tone, filters.link("latency"), f"exact {name} of calls, back-off included",
-    )  # fmt: skip
+        name,
+        t("Latency {quantile}", quantile=name),
+        theme.seconds(now),
+        None if theme.is_missing(now) else now,
+        note,
+        tone,
+        filters.link("latency"),
+        t("exact {quantile} of calls, back-off included", quantile=name),
+    )
 
 
 def _change(now: float, was: float) -> str:
     if not was:
-        return "none before"
+        return t("none before")
     change = (now - was) / was
     if abs(change) < 0.005:
-        return "as many as before"
-    return f"{change:+.0%} vs. before" if abs(change) < 10 else f"was {theme.count(was)}"
+        return t("as many as before")
+    if abs(change) < 10:
+        return t("{change} vs. before", change=f"{change:+.0%}")
+    return t("was {value}", value=theme.count(was))
 
 
 def _against(now: float | None, was: float | None, most: float) -> str:
-    line = f"max {theme.limit(most)}"
-    return line if now is None or was is None else f"was {theme.percent(was)}, {line}"
+    line = t("max {limit}", limit=theme.limit(most))
+    if now is None or was is None:
+        return line
+    return t("was {value}, {limit}", value=theme.percent(was), limit=line)

@@ -46,6 +46,7 @@ from pathlib import Path
 from typing import Final
 
 from fuseboard_dashboard import theme
+from fuseboard_dashboard.language import t
 
 SHOWN_LENGTH: Final = 80
 """Characters of a foreign name in running text; the whole name is in the tooltip."""
@@ -121,7 +122,7 @@ def breaker(state: str | None, age: str = "", *, loud: bool = False) -> str:
         loud: Whether it asks for somebody.
     """
     if state is None:
-        title = "No breaker: no call here passed one, and none is known from before."
+        title = esc(t("No breaker: no call here passed one, and none is known from before."))
         return f'<span class="fb-no-breaker" title="{title}">{theme.NO_BREAKER.symbol}</span>'
     mark = theme.mark(theme.STATE_MARKS, state)
     return badge(mark, f"{mark.label} {age}".rstrip(), loud=loud)
@@ -193,6 +194,11 @@ def notice(words: str, mark: theme.Mark, testid: str) -> str:
         f'<span class="fb-symbol">{esc(mark.symbol)}</span>'
         f'<span class="fb-break">{esc(words)}</span></div>'
     )
+
+
+def quiet(words: str) -> str:
+    """Return one quiet line: that there is nothing to show, mostly."""
+    return f'<div class="fb fb-quiet">{esc(words)}</div>'
 
 
 def table(headers: Sequence[tuple[str, bool]], rows: Iterable[Sequence[str]]) -> str:

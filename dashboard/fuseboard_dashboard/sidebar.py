@@ -107,28 +107,28 @@ def draw(pages: Sequence[Page]) -> None:
         for page in pages:
             st.page_link(page, query_params=[*now.pairs(), *language.pairs()] or None)
     for words in st.session_state.get(_NOTICES, ()):
-        shown = f"Ignored in the address: {words}"
+        shown = t("Ignored in the address: {words}", words=words)
         st.html(markup.notice(shown, theme.SEVERITY_MARKS["info"], "fb-notice"))
 
 
 def _draw_filters(known: Known) -> None:
     st.selectbox(
-        "Time", [*PRESETS, _CUSTOM], key=_RANGE, on_change=_range_changed,
-        format_func=lambda key: PRESETS[key][0] if key in PRESETS else "Custom",
+        t("Time"), [*PRESETS, _CUSTOM], key=_RANGE, on_change=_range_changed,
+        format_func=lambda key: PRESETS[key][0]() if key in PRESETS else t("Custom"),
     )  # fmt: skip
     if chosen().is_custom:
         _draw_ends()
     _draw_steps()
     st.toggle(
-        "Live", key=_LIVE, on_change=_live_changed,
-        help="On: follows the clock and refreshes itself. Off: the window stays where it is, "
-        "and a link to this page shows exactly the same numbers.",
+        t("Live"), key=_LIVE, on_change=_live_changed,
+        help=t("On: follows the clock and refreshes itself. Off: the window stays where it is, "
+        "and a link to this page shows exactly the same numbers."),
     )  # fmt: skip
     tools, regions = known.tools or (), known.regions or ()
     picks = (
-        (_TOOLS, "Tool", "All tools", tools),
-        (_CLASSES, "Error class", "All classes", tuple(c.value for c in ErrorClass)),
-        (_REGIONS, "Region", "All regions", regions),
+        (_TOOLS, t("Tool"), t("All tools"), tools),
+        (_CLASSES, t("Error class"), t("All classes"), tuple(c.value for c in ErrorClass)),
+        (_REGIONS, t("Region"), t("All regions"), regions),
     )
     for key, title, placeholder, options in picks:
         st.multiselect(
@@ -137,7 +137,7 @@ def _draw_filters(known: Known) -> None:
             max_selections=filters.MAX_CHOICES,
         )  # fmt: skip
     if st.session_state[_CLASSES]:
-        st.caption("Rates count only faults of these classes, out of all calls.")
+        st.caption(t("Rates count only faults of these classes, out of all calls."))
     st.button(
         t("Reset filters"), key="fb_reset", on_click=reset, disabled=chosen() == Filters(),
         width="stretch", icon=":material/filter_alt_off:",
@@ -160,14 +160,18 @@ def _language_picked() -> None:
 def _draw_ends() -> None:
     """Draw both ends of a custom window in the viewer's zone, to the minute."""
     zone, zone_name = viewer_zone()
-    for end, title in ((_FROM, "From"), (_TO, "To")):
+    for end, title in ((_FROM, t("From")), (_TO, t("To"))):
         wall = st.session_state[end].astimezone(zone).replace(tzinfo=None)
         st.session_state[_ENDS[end]] = wall.replace(second=0, microsecond=0)
         st.datetime_input(
-            f"{title} ({zone_name})", key=_ENDS[end], step=60, on_change=_end_changed, args=(end,)
+            t("{title} ({zone})", title=title, zone=zone_name),
+            key=_ENDS[end],
+            step=60,
+            on_change=_end_changed,
+            args=(end,),
         )
-    back = PRESETS[_preset()][0].lower()
-    st.button(f"Back to {back}", key="fb_presets", on_click=_step, args=("back",),
+    back = t("Back to {range}", range=PRESETS[_preset()][0]().lower())
+    st.button(back, key="fb_presets", on_click=_step, args=("back",),
               icon=":material/undo:", width="stretch")  # fmt: skip
 
 
@@ -176,9 +180,9 @@ def _draw_steps() -> None:
     view = chosen()
     window = view.window(now)
     steps = (
-        ("earlier", "‹", "The window before", False),
-        ("later", "›", "The window after", view.is_live or window.until >= now),
-        ("out", "Zoom out", "A window twice as long", window.length >= LONGEST),
+        ("earlier", "‹", t("The window before"), False),
+        ("later", "›", t("The window after"), view.is_live or window.until >= now),
+        ("out", t("Zoom out"), t("A window twice as long"), window.length >= LONGEST),
     )
     with st.container(horizontal=True, gap="xsmall"):
         for name, label, words, is_off in steps:

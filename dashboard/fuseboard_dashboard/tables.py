@@ -9,6 +9,7 @@ import streamlit as st
 
 from fuseboard_dashboard import theme, traces
 from fuseboard_dashboard.downloads import download
+from fuseboard_dashboard.language import t
 from fuseboard_dashboard.view import View
 
 MAX_ROWS: Final = 1000
@@ -81,27 +82,27 @@ def sample_calls(view: View, frame: pd.DataFrame, key: str) -> None:
         shown.drop(columns=drop), hide_index=True, height=height(shown), key=key,
         column_config={
             "time": st.column_config.DatetimeColumn(
-                "Ended", format="HH:mm:ss.SSS", pinned=True, width=110,
-                help=f"End of the call, {view.zone_name}"),
-            "tool": st.column_config.TextColumn("Tool", width=115),
-            "region": st.column_config.TextColumn("Region", width=100),
-            "outcome": st.column_config.TextColumn("Outcome", width=100),
-            "class": st.column_config.TextColumn("Class", width=120),
+                t("Ended"), format="HH:mm:ss.SSS", pinned=True, width=110,
+                help=t("End of the call, {zone}", zone=view.zone_name)),
+            "tool": st.column_config.TextColumn(t("Tool"), width=115),
+            "region": st.column_config.TextColumn(t("Region"), width=100),
+            "outcome": st.column_config.TextColumn(t("Outcome"), width=100),
+            "class": st.column_config.TextColumn(t("Class"), width=120),
             "error": st.column_config.TextColumn(
-                "Error type", width=140,
-                help="Last part of its name; the full name is in the column Full type"),
-            "message": st.column_config.TextColumn("Message", width=300),
-            "status": st.column_config.TextColumn("HTTP", width=60),
-            "attempts": st.column_config.NumberColumn("Attempts", width=78),
-            "duration": st.column_config.NumberColumn("Duration (s)", format="%.3f", width=100),
-            "backoff": st.column_config.NumberColumn("Back-off (s)", format="%.3f", width=100),
-            "decided": st.column_config.TextColumn("Decided by", width=95),
-            "classifier": st.column_config.TextColumn("Classifier", width=150),
-            "full_type": st.column_config.TextColumn("Full type", width=260),
-            "arguments": st.column_config.TextColumn("Argument hash", width=165),
+                t("Error type"), width=140,
+                help=t("Last part of its name; the full name is in the column Full type")),
+            "message": st.column_config.TextColumn(t("Message"), width=300),
+            "status": st.column_config.TextColumn(t("HTTP"), width=60),
+            "attempts": st.column_config.NumberColumn(t("Attempts"), width=78),
+            "duration": st.column_config.NumberColumn(t("Duration (s)"), format="%.3f", width=100),
+            "backoff": st.column_config.NumberColumn(t("Back-off (s)"), format="%.3f", width=100),
+            "decided": st.column_config.TextColumn(t("Decided by"), width=95),
+            "classifier": st.column_config.TextColumn(t("Classifier"), width=150),
+            "full_type": st.column_config.TextColumn(t("Full type"), width=260),
+            "arguments": st.column_config.TextColumn(t("Argument hash"), width=165),
             "trace": st.column_config.LinkColumn(
-                "Trace", display_text=traces.LINK_SHOWS, width=95,
-                help="Opens what happened around this call, in a new tab"),
+                t("Trace"), display_text=traces.LINK_SHOWS, width=95,
+                help=t("Opens what happened around this call, in a new tab")),
         },
     )  # fmt: skip
     download(view, frame, key.partition("_")[0], "calls")

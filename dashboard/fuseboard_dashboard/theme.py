@@ -240,7 +240,8 @@ def span(delta: timedelta) -> str:
     """Format how long something has lasted, in two units at most: ``45 s``, ``1 min 28 s``."""
     total = max(0, int(delta.total_seconds()))
     found = []
-    for size, unit in ((86400, "d"), (3600, "h"), (60, "min"), (1, "s")):
+    units = ((86400, t("d")), (3600, t("h")), (60, t("min")), (1, t("s")))
+    for size, unit in units:
         number, total = divmod(total, size)
         found.append((number, f"{number} {unit}"))
     first = next((place for place, (number, _) in enumerate(found) if number), len(found) - 1)

@@ -17,6 +17,7 @@ from fuseboard_dashboard import markup, source, theme
 from fuseboard_dashboard.charts.base import TimeAxis
 from fuseboard_dashboard.data import CACHE, record
 from fuseboard_dashboard.filters import Filters, Window, rfc3339
+from fuseboard_dashboard.language import t
 from fuseboard_dashboard.source import Source
 from fuseboard_dashboard.zones import viewer_zone
 
@@ -150,7 +151,7 @@ class View:
         aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
         local = aware.astimezone(self.zone)
         is_today = local.date() == self.window.until.astimezone(self.zone).date()
-        return local.strftime("%H:%M:%S" if is_today else "%d %b %H:%M:%S")
+        return local.strftime("%H:%M:%S" if is_today else t("%d %b %H:%M:%S"))
 
     def ago(self, moment: datetime | None) -> str:
         """Format how long before the window's end a UTC moment was."""
@@ -164,9 +165,8 @@ class View:
         ends = [end.astimezone(self.zone) for end in (self.window.since, self.window.until)]
         today = self.source.clock().astimezone(self.zone)
         days = {end.date() for end in ends}
-        form = (
-            "%d %b %Y %H:%M:%S" if {end.year for end in ends} != {today.year} else "%d %b %H:%M:%S"
-        )
+        is_of_this_year = {end.year for end in ends} == {today.year}
+        form = t("%d %b %H:%M:%S") if is_of_this_year else t("%d %b %Y %H:%M:%S")
         is_dated = days != {today.date()}
         return " – ".join(
             end.strftime(form if is_dated and (number == 0 or len(days) > 1) else "%H:%M:%S")
@@ -177,14 +177,14 @@ class View:
         """Return the markup that says when the data were read and which window they cover."""
         read_at = min(self.read_times, default=self.source.clock())
         state = "is-live" if self.filters.is_live else "is-still"
-        words = f"data as of {theme.clock_time(read_at, self.zone)}"
+        words = t("data as of {time}", time=theme.clock_time(read_at, self.zone))
+        pace = t("Live") if self.filters.is_live else t("Paused")
         since, until = self.window.since, self.window.until
         return (
             f'<span data-testid="fb-window" data-since="{rfc3339(since)}" '
             f'data-until="{rfc3339(until)}"><span class="fb-dot {state}"></span>'
-            f"{'Live' if self.filters.is_live else 'Paused'} · "
-            f"{markup.esc(self.ends())} "
-            f"{markup.esc(self.zone_name)} · {markup.esc(words)}</span>"
+            f"{markup.esc(pace)} · {markup.esc(self.ends())} {markup.esc(self.zone_name)} · "
+            f"{markup.esc(words)}</span>"
         )
 
 
@@ -211,9 +211,9 @@ def _sentence(words: str) -> str:
 
 def _explain(fault: Exception) -> str:
     if isinstance(fault, StoreError):
-        return f"The store did not answer: {_sentence(str(fault))} The next refresh tries again."
-    kind = type(fault).__name__
-    return (
-        f"This panel could not be drawn ({kind}: {fault}). The next refresh tries again; "
-        "if it stays, the server's log has the details."
-    )
+        return t("The store did not answer: {why} The next refresh tries again.",
+                 why=_sentence(str(fault)))  # fmt: skip
+    return t(
+        "This panel could not be drawn ({kind}: {fault}). The next refresh tries again; if it "
+        "stays, the server's log has the details.", kind=type(fault).__name__, fault=fault,
+    )  # fmt: skip

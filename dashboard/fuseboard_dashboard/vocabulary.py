@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
 from fuseboard.conventions import ErrorClass
+from fuseboard_dashboard.language import later, t
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,54 +29,57 @@ class ClassMeaning:
     page: str = ""
 
 
-CLASS_MEANINGS: Final[dict[str, ClassMeaning]] = {
-    ErrorClass.L1_INPUT: ClassMeaning(
-        "The request itself is wrong.",
-        "schema or argument errors, 400, 404, 409, 422, context too long, unknown tool",
-        "not retried: the caller gets the error; not in the error rate",
-        "agent engineer",
-    ),
-    ErrorClass.L2_ACCESS: ClassMeaning(
-        "Identity, permission, quota or billing.",
-        "401, 402, 403, expired key, used-up quota",
-        "fails at once",
-        "owner of the credential",
-    ),
-    ErrorClass.L3_TRANSIENT: ClassMeaning(
-        "Expected to pass by itself.",
-        "time-outs, resets, refused connections, 429, 500, 502, 503, 504",
-        "retried with jitter; counts for the breaker",
-        "nobody, until it lasts",
-    ),
-    ErrorClass.L4_PERSISTENT: ClassMeaning(
-        "Broken until somebody fixes it.",
-        "unknown host, certificate errors, 410, 501, defects in the tool",
-        "not retried; answered by a fallback if the policy has one; counts for the breaker",
-        "tool owner",
-    ),
-    ErrorClass.L5_SEMANTIC: ClassMeaning(
-        "Answered, but unusable.",
-        "empty 200, broken contract, malformed JSON, partial failure, isError",
-        "retried only if the tool's policy says so",
-        "agent engineer and tool owner",
-    ),
-    ErrorClass.UNCLASSIFIED: ClassMeaning(
-        "No classifier knew it.",
-        "a number to drive to zero: give it a class with a classifier of your own",
-        "not retried; counts for the breaker",
-        "agent engineer",
-        page="docs/classification.md",
-    ),
-}
+def class_meanings() -> dict[str, ClassMeaning]:
+    """Return what each error class means, in the viewer's language."""
+    return {
+        ErrorClass.L1_INPUT: ClassMeaning(
+            t("The request itself is wrong."),
+            t("schema or argument errors, 400, 404, 409, 422, context too long, unknown tool"),
+            t("not retried: the caller gets the error; not in the error rate"),
+            t("agent engineer"),
+        ),
+        ErrorClass.L2_ACCESS: ClassMeaning(
+            t("Identity, permission, quota or billing."),
+            t("401, 402, 403, expired key, used-up quota"),
+            t("fails at once"),
+            t("owner of the credential"),
+        ),
+        ErrorClass.L3_TRANSIENT: ClassMeaning(
+            t("Expected to pass by itself."),
+            t("time-outs, resets, refused connections, 429, 500, 502, 503, 504"),
+            t("retried with jitter; counts for the breaker"),
+            t("nobody, until it lasts"),
+        ),
+        ErrorClass.L4_PERSISTENT: ClassMeaning(
+            t("Broken until somebody fixes it."),
+            t("unknown host, certificate errors, 410, 501, defects in the tool"),
+            t("not retried; answered by a fallback if the policy has one; counts for the breaker"),
+            t("tool owner"),
+        ),
+        ErrorClass.L5_SEMANTIC: ClassMeaning(
+            t("Answered, but unusable."),
+            t("empty 200, broken contract, malformed JSON, partial failure, isError"),
+            t("retried only if the tool's policy says so"),
+            t("agent engineer and tool owner"),
+        ),
+        ErrorClass.UNCLASSIFIED: ClassMeaning(
+            t("No classifier knew it."),
+            t("a number to drive to zero: give it a class with a classifier of your own"),
+            t("not retried; counts for the breaker"),
+            t("agent engineer"),
+            page="docs/classification.md",
+        ),
+    }
 
-_REASONS: Final[dict[str, str]] = {
-    "failure_ratio": "too many failures",
-    "slow_call_ratio": "too many slow calls",
-    "break_over": "break over, probing",
-    "probe_failed": "probe failed",
-    "probe_succeeded": "probes succeeded",
-    "isolated_by_hand": "isolated by hand",
-    "closed_by_hand": "closed by hand",
+
+_REASONS: Final[dict[str, Callable[[], str]]] = {
+    "failure_ratio": later("too many failures"),
+    "slow_call_ratio": later("too many slow calls"),
+    "break_over": later("break over, probing"),
+    "probe_failed": later("probe failed"),
+    "probe_succeeded": later("probes succeeded"),
+    "isolated_by_hand": later("isolated by hand"),
+    "closed_by_hand": later("closed by hand"),
 }
 
 
@@ -82,4 +87,5 @@ def reason_words(reason: object) -> str:
     """Return why a breaker changed, in words; a reason of somebody else's with spaces at least."""
     if not isinstance(reason, str):
         return ""
-    return _REASONS.get(reason, reason.replace("_", " "))
+    known = _REASONS.get(reason)
+    return known() if known else reason.replace("_", " ")

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
+from fuseboard_dashboard.language import t
+
 FROM, TO = "from", "to"
 
 LONGEST: Final = timedelta(days=30)
@@ -89,21 +91,23 @@ def judge(
 ) -> tuple[tuple[datetime, datetime] | None, str]:
     """Return what can be shown of a window that somebody asked for, and what is wrong with it."""
     if until - since < SHORTEST:
-        return None, (
-            f"{FROM!r} ({rfc3339(since)}) must be earlier than {TO!r} ({rfc3339(until)}), "
-            "by a second or more."
-        )
+        return None, t(
+            "{begin} ({since}) must be earlier than {end} ({until}), by a second or more.",
+            begin=repr(FROM), since=rfc3339(since), end=repr(TO), until=rfc3339(until),
+        )  # fmt: skip
     if now is not None and since >= now + _SKEW:
-        return None, f"{FROM!r} ({rfc3339(since)}) is in the future."
+        return None, t(
+            "{begin} ({since}) is in the future.", begin=repr(FROM), since=rfc3339(since)
+        )
     words = ""
     if now is not None and until > now + _SKEW:
-        until, words = max(now, since + SHORTEST), f"{TO!r} is in the future; the window ends now."
+        until = max(now, since + SHORTEST)
+        words = t("{end} is in the future; the window ends now.", end=repr(TO))
     if until - since > LONGEST:
         since = until - LONGEST
         words += " " if words else ""
-        words += (
-            f"The window is longer than {LONGEST.days} days; its last {LONGEST.days} are shown."
-        )
+        words += t("The window is longer than {days} days; its last {days} are shown.",
+                   days=LONGEST.days)  # fmt: skip
     return (since, until), words
 
 
@@ -124,5 +128,6 @@ def _moment(name: str, values: Sequence[str], notices: list[str]) -> datetime | 
     moment = parse_moment(values[-1])
     if moment is None:
         text = values[-1] if len(values[-1]) <= 60 else values[-1][:59] + "…"
-        notices.append(f"{text!r} is no moment in time for {name!r}; showing live data.")
+        notices.append(t("{text} is no moment in time for {name}; showing live data.",
+                         text=repr(text), name=repr(name)))  # fmt: skip
     return moment

@@ -31,7 +31,8 @@ def sources_over_time(frame: pd.DataFrame, axis: TimeAxis, height: int = 280) ->
         height: Pixels.
     """
     order = list(reversed(theme.ANSWER_MARKS))
-    return calls.stacked(frame, axis, "kind", theme.ANSWER_MARKS, order, t("answers"), height)
+    unit = t("answers per {time}", time=axis.bucket_label)
+    return calls.stacked(frame, axis, "kind", theme.ANSWER_MARKS, order, unit, height)
 
 
 def ages_over_time(frame: pd.DataFrame, axis: TimeAxis, height: int = 280) -> go.Figure:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from html import escape
@@ -14,6 +14,7 @@ import plotly.graph_objects as go
 
 from fuseboard_dashboard import theme
 from fuseboard_dashboard.filters import Window
+from fuseboard_dashboard.language import t
 from fuseboard_dashboard.markup import shorten
 
 HEIGHT: Final = 260
@@ -21,6 +22,9 @@ STANDOFF: Final = 14
 """Pixels between the longest tick label and the title of a y axis; less makes them touch."""
 MAX_POINTS: Final = 5000
 """Most points of one trace; more freeze the browser and can't be told apart."""
+
+Limit = tuple[float, Callable[[], str]]
+"""A threshold, and what gives its words."""
 
 _GAP_FILL: Final = theme.GREY
 _GAP_OPACITY: Final = 0.10
@@ -45,11 +49,11 @@ class TimeAxis:
     @property
     def bucket_label(self) -> str:
         """Return the width in words, for units like ``calls per 10 s``."""
-        for size, unit in ((86400, "day"), (3600, "h"), (60, "min")):
+        for size, unit in ((86400, t("day")), (3600, t("h")), (60, t("min"))):
             if self.bucket_seconds % size == 0:
                 number = self.bucket_seconds // size
                 return unit if number == 1 else f"{number} {unit}"
-        return "s" if self.bucket_seconds == 1 else f"{self.bucket_seconds} s"
+        return t("s") if self.bucket_seconds == 1 else f"{self.bucket_seconds} {t('s')}"
 
     def grid(self) -> pd.DatetimeIndex:
         """Return the start of every bucket of the window, those without calls included."""
@@ -82,7 +86,7 @@ class TimeAxis:
     @property
     def title(self) -> str:
         """Return the axis title: its unit is the zone."""
-        return f"time ({escape(self.zone_name)})"
+        return t("time ({zone})", zone=escape(self.zone_name))
 
 
 def _microseconds(moment: datetime) -> int:
@@ -153,22 +157,35 @@ def shade_gaps(figure: go.Figure, axis: TimeAxis, calls: pd.Series, panel: str =
             figure.add_shape(
                 type="rect", x0=axis.wall(begin), x1=axis.wall(end), y0=0, y1=1, xref=f"x{panel}",
                 yref=f"y{panel} domain", fillcolor=_GAP_FILL, opacity=_GAP_OPACITY, line_width=0,
-                layer="below", name="no calls",
+                layer="below", name=t("no calls"),
             )  # fmt: skip
             begin = None
 
 
 def limit_line(
-    figure: go.Figure, value: float, words: str, *, is_log: bool = False, **where: int
+    figure: go.Figure,
+    value: float,
+    words: str | Callable[[], str],
+    *,
+    is_log: bool = False,
+    **where: int,
 ) -> None:
-    """Draw a threshold; its words, trusted markup, stand right of the plot, clear of all lines."""
+    """Draw a threshold; its words, trusted markup, stand right of the plot, clear of all lines.
+
+    Args:
+        figure: The line is added to it.
+        value: Where the threshold is.
+        words: What it is, or what returns that.
+        is_log: Whether the axis is logarithmic.
+        where: Row and column of a subplot.
+    """
     line = {"color": theme.LIMIT_COLOUR, "width": 1.4, "dash": "dash"}
     figure.add_hline(y=value, line=line, **where)
     # Plotly places annotations of a logarithmic axis by the logarithm.
     shown = math.log10(value) if is_log else value
     figure.add_annotation(
         x=1, xref="x domain", xanchor="left", xshift=4, y=shown, yanchor="middle",
-        text=words, showarrow=False, align="left", **where,
+        text=words() if callable(words) else words, showarrow=False, align="left", **where,
     )  # fmt: skip
 
 

@@ -35,7 +35,7 @@ _FULL: Final = 0.78
 
 
 def states_above_rates(
-    timeline: pd.DataFrame, series: pd.DataFrame, axis: TimeAxis, limit: tuple[float, str]
+    timeline: pd.DataFrame, series: pd.DataFrame, axis: TimeAxis, limit: base.Limit
 ) -> go.Figure:
     """Draw one bar of states per breaker and below them the error and retry rate of their tools.
 
@@ -58,7 +58,7 @@ def shares_above_rates(
     bars: TimeAxis,
     series: pd.DataFrame,
     axis: TimeAxis,
-    limit: tuple[float, str],
+    limit: base.Limit,
 ) -> go.Figure:
     """Draw for each breaker how much of every bar's time it was not closed, above the rates.
 
@@ -80,7 +80,7 @@ def shares_above_rates(
 
 
 def _above_rates(
-    breakers: list[str], row: int, series: pd.DataFrame, axis: TimeAxis, limit: tuple[float, str]
+    breakers: list[str], row: int, series: pd.DataFrame, axis: TimeAxis, limit: base.Limit
 ) -> go.Figure:
     """Return the rates with empty rows of breakers above, both on one time axis."""
     top = row * max(len(breakers), 1) + 24

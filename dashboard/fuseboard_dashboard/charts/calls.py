@@ -11,6 +11,7 @@ from fuseboard.conventions import Outcome
 from fuseboard_dashboard import theme
 from fuseboard_dashboard.charts import base
 from fuseboard_dashboard.charts.base import TimeAxis
+from fuseboard_dashboard.language import t
 
 STACK_ORDER = (
     Outcome.OK, Outcome.PARTIAL, Outcome.DEGRADED, Outcome.REJECTED, Outcome.ERROR,
@@ -27,7 +28,15 @@ def outcomes_over_time(frame: pd.DataFrame, axis: TimeAxis, height: int = 280) -
         height: Pixels.
     """
     order = [outcome.value for outcome in STACK_ORDER]
-    return stacked(frame, axis, "outcome", theme.OUTCOME_MARKS, order, "calls", height)
+    return stacked(
+        frame,
+        axis,
+        "outcome",
+        theme.OUTCOME_MARKS,
+        order,
+        t("calls per {time}", time=axis.bucket_label),
+        height,
+    )
 
 
 def classes_over_time(frame: pd.DataFrame, axis: TimeAxis, height: int = 280) -> go.Figure:
@@ -40,7 +49,15 @@ def classes_over_time(frame: pd.DataFrame, axis: TimeAxis, height: int = 280) ->
     """
     faulty = frame[frame["error_class"].notna()]
     order = list(theme.CLASS_MARKS)
-    return stacked(faulty, axis, "error_class", theme.CLASS_MARKS, order, "faulty calls", height)
+    return stacked(
+        faulty,
+        axis,
+        "error_class",
+        theme.CLASS_MARKS,
+        order,
+        t("faulty calls per {time}", time=axis.bucket_label),
+        height,
+    )
 
 
 def stacked(
@@ -49,7 +66,7 @@ def stacked(
     column: str,
     marks: dict[str, theme.Mark],
     order: Sequence[str],
-    what: str,
+    unit: str,
     height: int,
 ) -> go.Figure:
     """Stack counts per bucket by the values of a column.
@@ -60,7 +77,7 @@ def stacked(
         column: Whose values are stacked.
         marks: How its values are told apart.
         order: Its values from the bottom up; others go on top.
-        what: The unit of the counts.
+        unit: Of the counts, on the axis.
         height: Pixels.
     """
     figure = base.new(height)
@@ -78,5 +95,5 @@ def stacked(
         )  # fmt: skip
     figure.update_layout(barmode="stack")
     base.time_axis(figure, axis)
-    base.value_axis(figure, f"{what} per {axis.bucket_label}")
+    base.value_axis(figure, unit)
     return figure

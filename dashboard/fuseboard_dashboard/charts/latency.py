@@ -11,6 +11,7 @@ import plotly.graph_objects as go
 from fuseboard_dashboard import theme
 from fuseboard_dashboard.charts import base
 from fuseboard_dashboard.charts.base import TimeAxis
+from fuseboard_dashboard.language import t
 
 _TICKS = {0.001: "1 ms", 0.01: "10 ms", 0.1: "100 ms", 1.0: "1 s", 10.0: "10 s", 60.0: "1 min",
           600.0: "10 min"}  # fmt: skip
@@ -40,9 +41,9 @@ def quantiles_over_time(
         )  # fmt: skip
     base.shade_gaps(figure, axis, filled["calls"])
     if slow is not None:
-        base.limit_line(figure, slow, f"slow:<br>{slow:g} s", is_log=True)
+        base.limit_line(figure, slow, t("slow:<br>{limit} s", limit=f"{slow:g}"), is_log=True)
     base.time_axis(figure, axis)
-    _log_seconds(figure, "latency of calls (s, log)")
+    _log_seconds(figure, t("latency of calls (s, log)"))
     return figure
 
 
@@ -82,7 +83,7 @@ def split_over_time(frame: pd.DataFrame, axis: TimeAxis, height: int = 260) -> g
         )  # fmt: skip
     figure.update_layout(barmode="stack")
     base.time_axis(figure, axis)
-    base.value_axis(figure, "mean per call (s)")
+    base.value_axis(figure, t("mean per call (s)"))
     return figure
 
 
@@ -100,20 +101,20 @@ def heatmap(frame: pd.DataFrame, axis: TimeAxis, height: int = 320) -> go.Figure
     table = table.reindex(index=range(low, high + 1), columns=axis.grid())
     counts = table.astype(float).to_numpy()
     edges = [_edge(step) for step in table.index]
-    spans = [f"{theme.seconds(a)} to {theme.seconds(_edge(s + 1))}"
+    spans = [t("{low} to {high}", low=theme.seconds(a), high=theme.seconds(_edge(s + 1)))
              for a, s in zip(edges, table.index, strict=True)]  # fmt: skip
     figure.add_heatmap(
         x=axis.middles(pd.DatetimeIndex(table.columns)), y=np.log10(edges).tolist(),
         z=np.log10(counts), customdata=counts, text=[[span] * counts.shape[1] for span in spans],
         colorscale=[list(stop) for stop in theme.HEAT_SCALE], showscale=False, hoverongaps=False,
         xgap=0.5, ygap=0.5,
-        hovertemplate="%{customdata:,.0f} calls of %{text}<extra></extra>",
+        hovertemplate=t("%{customdata:,.0f} calls of %{text}") + "<extra></extra>",
     )  # fmt: skip
     figure.update_layout(hovermode="closest")
     base.time_axis(figure, axis)
     ticks = [tick for tick in _TICKS if edges[0] / 2 <= tick <= edges[-1] * 2]
     figure.update_yaxes(
-        title={"text": "latency of calls (s, log)", "standoff": base.STANDOFF},
+        title={"text": t("latency of calls (s, log)"), "standoff": base.STANDOFF},
         tickvals=np.log10(ticks).tolist(), ticktext=[_TICKS[tick] for tick in ticks],
         showgrid=False,
     )  # fmt: skip
@@ -136,10 +137,10 @@ def quantiles_by_tool(frame: pd.DataFrame, slow: float, height: int | None = Non
     """
     shown = frame.head(40).iloc[::-1]
     figure = base.new(height or 110 + 30 * len(shown))
-    names = [base.label(tool) for tool in shown["tool"]]
+    names = [base.label(tool) for tool in shown[t("tool")]]
     for prefix, mark, shift in (("", ATTEMPT_PART, 0.14), ("attempt_", BACKOFF_PART, -0.14)):
         spots = np.arange(len(shown)) + shift
-        what = "Attempts (no back-off)" if prefix else "Calls (with back-off)"
+        what = t("Attempts (no back-off)") if prefix else t("Calls (with back-off)")
         x, y = _reaches(shown, prefix, spots)
         figure.add_scatter(x=x, y=y, mode="lines", hoverinfo="skip", showlegend=False,
                            line={"color": mark.colour, "width": 3})  # fmt: skip
@@ -154,14 +155,20 @@ def quantiles_by_tool(frame: pd.DataFrame, slow: float, height: int | None = Non
             )  # fmt: skip
     figure.add_vline(x=slow, line={"color": theme.LIMIT_COLOUR, "width": 1.4, "dash": "dash"})
     # Plotly places annotations of a logarithmic axis by the logarithm.
-    figure.add_annotation(x=math.log10(slow), y=1, yref="y domain", yanchor="bottom",
-                          text=f"slow: {slow:g} s", showarrow=False)  # fmt: skip
+    figure.add_annotation(
+        x=math.log10(slow),
+        y=1,
+        yref="y domain",
+        yanchor="bottom",
+        text=t("slow: {limit} s", limit=f"{slow:g}"),
+        showarrow=False,
+    )
     figure.update_xaxes(
-        type="log", title={"text": "latency (s, log); ● p50, ◆ p95, ■ p99", "standoff": 14},
+        type="log", title={"text": t("latency (s, log); ● p50, ◆ p95, ■ p99"), "standoff": 14},
         tickvals=list(_TICKS), ticktext=list(_TICKS.values()),
     )  # fmt: skip
     figure.update_yaxes(
-        title={"text": "tool"}, tickvals=list(range(len(names))), ticktext=names, showgrid=False,
+        title={"text": t("tool")}, tickvals=list(range(len(names))), ticktext=names, showgrid=False,
         range=[-0.6, max(len(names) - 0.4, 0.6)],
     )  # fmt: skip
     figure.update_layout(hovermode="closest")

@@ -8,6 +8,7 @@ import plotly.graph_objects as go
 from fuseboard_dashboard import theme
 from fuseboard_dashboard.charts import base
 from fuseboard_dashboard.charts.base import TimeAxis
+from fuseboard_dashboard.language import t
 
 FIRST = theme.Mark("First try", theme.ORANGE, "◆", "/", marker="diamond")
 FINAL = theme.Mark("After retries", theme.SLATE, "●", "", marker="circle")
@@ -29,11 +30,11 @@ def amplification_over_time(frame: pd.DataFrame, axis: TimeAxis, height: int = 2
     figure.add_scatter(
         x=axis.middles(pd.DatetimeIndex(filled.index)), y=values.to_numpy(), connectgaps=False,
         mode="lines+markers", name=AMPLIFICATION.label, line=base.line(AMPLIFICATION),
-        marker={"size": 5, "color": AMPLIFICATION.colour}, hovertemplate="%{y:.2f} attempts",
+        marker={"size": 5, "color": AMPLIFICATION.colour}, hovertemplate=t("%{y:.2f} attempts"),
     )  # fmt: skip
     base.shade_gaps(figure, axis, filled["calls"])
     base.time_axis(figure, axis)
-    base.value_axis(figure, "attempts per call (×)")
+    base.value_axis(figure, t("attempts per call (×)"))
     known = values.dropna()
     figure.update_yaxes(range=[0.9, max(1.6, float(known.max()) * 1.1 if len(known) else 1.6)])
     return figure
@@ -49,7 +50,7 @@ def first_and_final(frame: pd.DataFrame, height: int | None = None) -> go.Figure
     """
     shown = frame.head(40).iloc[::-1]
     figure = base.new(height or 110 + 28 * len(shown))
-    names = [base.label(tool) for tool in shown["tool"]]
+    names = [base.label(tool) for tool in shown[t("tool")]]
     first = (shown["first_try"] / shown["attempted"]).to_numpy()
     final = (shown["succeeded"] / shown["attempted"]).to_numpy()
     x: list[float | None] = []
@@ -65,9 +66,9 @@ def first_and_final(frame: pd.DataFrame, height: int | None = None) -> go.Figure
             marker={"symbol": mark.marker, "size": 10, "color": mark.colour},
             hovertemplate="%{text}: %{x:.1%}",
         )  # fmt: skip
-    figure.update_xaxes(title={"text": "successful calls (%)", "standoff": 6}, tickformat=".0%")
+    figure.update_xaxes(title={"text": t("successful calls (%)"), "standoff": 6}, tickformat=".0%")
     figure.update_yaxes(
-        title={"text": "tool"}, tickvals=list(range(len(names))), ticktext=names, showgrid=False,
+        title={"text": t("tool")}, tickvals=list(range(len(names))), ticktext=names, showgrid=False,
         range=[-0.6, max(len(names) - 0.4, 0.6)],
     )  # fmt: skip
     figure.update_layout(hovermode="closest")
@@ -91,10 +92,10 @@ def failures_by_attempt(frame: pd.DataFrame, height: int = 260) -> go.Figure:
             figure.add_bar(
                 x=[str(n) if n < 10 else "10+" for n in numbers], y=table[value].fillna(0.0),
                 name=f"{mark.symbol} {mark.label}", marker=base.bar_fill(mark),
-                hovertemplate="%{y:,.0f} failed",
+                hovertemplate=t("%{y:,.0f} failed"),
             )  # fmt: skip
     figure.update_layout(barmode="stack", bargap=0.4)
-    figure.update_xaxes(title={"text": "attempt (number within the call)", "standoff": 6},
+    figure.update_xaxes(title={"text": t("attempt (number within the call)"), "standoff": 6},
                         type="category")  # fmt: skip
-    base.value_axis(figure, "failed attempts (count)")
+    base.value_axis(figure, t("failed attempts (count)"))
     return figure

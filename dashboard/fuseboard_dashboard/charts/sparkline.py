@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Sequence
+from html import escape
 from typing import Final
 
 from fuseboard_dashboard import theme
+from fuseboard_dashboard.language import t
 
 HEIGHT: Final = 30
 _STEP: Final = 8
@@ -51,7 +53,8 @@ def sparkline(calls: Sequence[float], errors: Sequence[float]) -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {HEIGHT}" '
         f'preserveAspectRatio="none">{paths}</svg>'
     )
-    return f'<img class="fb-spark" alt="calls and errors over time" src="{image(svg)}">'
+    words = escape(t("calls and errors over time"), quote=True)
+    return f'<img class="fb-spark" alt="{words}" src="{image(svg)}">'
 
 
 def image(svg: str) -> str:

@@ -14,6 +14,7 @@ from fuseboard_dashboard import alerting, changed, headline, markup, theme, thre
 from fuseboard_dashboard.charts.sparkline import sparkline
 from fuseboard_dashboard.data import rows as rows_of
 from fuseboard_dashboard.filters import Filters
+from fuseboard_dashboard.language import n, t
 from fuseboard_dashboard.refresh import PageFrame, show
 from fuseboard_dashboard.trouble import TROUBLED, Fuse, fuses
 from fuseboard_dashboard.view import View, panel
@@ -25,15 +26,11 @@ UNGUARDED: Final = 20
 """Unguarded tools listed, those with most errors."""
 _LINES_OF_ALERTS: Final = 4
 _ALERTS_SHOWN: Final = 2
-_SUCCESS: Final = (
-    "judged calls that neither failed nor had a faulty input / all − cancelled − abandoned − "
-    "interrupted; degraded and partial answers count as success"
-)
 
 
 def page() -> None:
     """Draw the page."""
-    show(PageFrame("Board", "What is wrong now?", _body))
+    show(PageFrame(t("Board"), t("What is wrong now?"), _body))
 
 
 def _body(view: View) -> None:
@@ -47,7 +44,7 @@ def _body(view: View) -> None:
     with panel():
         found = fuses(view.ask("page_tools"), view.ask("page_breaker_states"), active)
         st.html(markup.stats(_headline(view, found)))
-    with panel("What changed", changed.HINT):
+    with panel(t("What changed"), changed.hint()):
         st.html(changed.draw(view))
     with panel():
         _fuses(view, found)
@@ -67,9 +64,9 @@ def _headline(view: View, found: Sequence[Fuse]) -> list[markup.Stat]:
         headline.degraded(row, view.filters),
         headline.quantile(row, before, "p99", view.filters),
         markup.Stat(
-            "open-breakers", "Breakers open", str(len(open_now)), len(open_now),
-            "in any process", "bad" if open_now else "", view.filters.link("breakers"),
-            "fuses whose breaker is open or isolated in at least one process",
+            "open-breakers", t("Breakers open"), str(len(open_now)), len(open_now),
+            t("in any process"), "bad" if open_now else "", view.filters.link("breakers"),
+            t("fuses whose breaker is open or isolated in at least one process"),
         ),
     ]  # fmt: skip
 
@@ -77,28 +74,32 @@ def _headline(view: View, found: Sequence[Fuse]) -> list[markup.Stat]:
 def _fuses(view: View, found: Sequence[Fuse]) -> None:
     troubled = sum(fuse.level in TROUBLED for fuse in found)
     few = sum(fuse.level == "few" for fuse in found)
-    words = f"{len(found)} fuses (one tool in one region each), {troubled} in trouble, worst first."
+    sentences = [
+        t("Fuses (one tool in one region each): {count}, in trouble: {troubled}, worst first.",
+          count=len(found), troubled=troubled),
+    ]  # fmt: skip
     if few:
-        words += f" Grey: {few} with fewer than {thresholds.ERRORS.minimum_calls} calls to judge."
-    words += " Red bars: errors."
+        sentences.append(t("Grey: {few} with fewer than {least} calls to judge.", few=few,
+                           least=thresholds.ERRORS.minimum_calls))  # fmt: skip
+    sentences.append(t("Red bars: errors."))
     wanted = ""
     left, right = st.columns([3, 1], vertical_alignment="bottom")
-    left.html(markup.section("Fuses", words))
+    left.html(markup.section(t("Fuses"), " ".join(sentences)))
     if len(found) > 8:
         wanted = right.text_input(
-            "Find a fuse", key="fb_find", placeholder="Find by tool or region",
+            t("Find a fuse"), key="fb_find", placeholder=t("Find by tool or region"),
             label_visibility="collapsed", icon=":material/search:",
         )  # fmt: skip
     shown = [f for f in found if wanted.casefold() in f"{f.tool} {f.region}".casefold()]
     if not shown:
-        st.html('<div class="fb fb-quiet">No fuse has that in its name.</div>')
+        st.html(markup.quiet(t("No fuse has that in its name.")))
         return
     trends = _trends(view)
     cards = "".join(_card(view, fuse, trends) for fuse in shown[:CARDS])
     st.html(f'<div class="fb fb-fuses">{cards}</div>')
     rest = shown[CARDS : CARDS + LINES]
     if rest:
-        st.html(markup.section(f"{len(rest)} calmer fuses"))
+        st.html(markup.section(n("{count} calmer fuse", "{count} calmer fuses", len(rest))))
         st.html(f'<div class="fb fb-tiles">{"".join(_tile(view, fuse) for fuse in rest)}</div>')
 
 
@@ -108,13 +109,20 @@ def _unguarded(view: View) -> None:
         return
     st.html(
         markup.section(
-            f"Unguarded tools ({len(frame)})",
-            "Only other instrumentation tells of these: they are seen, but no retry, breaker or "
-            "fallback of fuseboard acts on them. @fuseboard.tool or an adapter changes that.",
+            t("Unguarded tools ({count})", count=len(frame)),
+            t(
+                "Only other instrumentation tells of these: they are seen, but no retry, breaker "
+                "or fallback of fuseboard acts on them. @fuseboard.tool or an adapter changes that."
+            ),
         )
     )
-    headers = (("Tool", False), ("Seen through", False), ("Calls", True), ("Error rate", True),
-               ("Last call", True))  # fmt: skip
+    headers = (
+        (t("Tool"), False),
+        (t("Seen through"), False),
+        (t("Calls"), True),
+        (t("Error rate"), True),
+        (t("Last call"), True),
+    )
     rows = [
         [
             _unguarded_name(view, row.tool),
@@ -127,7 +135,7 @@ def _unguarded(view: View) -> None:
     ]
     st.html(markup.table(headers, rows))
     if len(frame) > UNGUARDED:
-        st.caption(f"The {UNGUARDED} with most errors of {len(frame)}.")
+        st.caption(t("The {shown} with most errors of {all}.", shown=UNGUARDED, all=len(frame)))
 
 
 def _own(view: View, tool: str) -> Filters:
@@ -166,11 +174,12 @@ def _card(view: View, fuse: Fuse, trends: _Trends) -> str:
     if fuse.state is not None:
         pill = markup.link(pill, own.link("breakers"))
     region = markup.esc(markup.shorten(fuse.region, 40))
+    number = n("{count} call", "{shown} calls", round(fuse.calls), shown=theme.count(fuse.calls))
     return (
         f'<div class="fb-fuse is-{fuse.level}" style="--c:{accent.colour}" {_hooks(fuse)}>'
         f'<div class="fb-fuse-top">{markup.link(markup.name(fuse.tool), own.link("tool"))}'
         f'{pill}</div><div class="fb-fuse-sub"><span>{region}</span>'
-        f"<span>{theme.count(fuse.calls)} calls</span></div>{_notes(view, fuse)}"
+        f"<span>{markup.esc(number)}</span></div>{_notes(view, fuse)}"
         f'<div class="fb-gauges">{_gauges(fuse, own.link)}</div>'
         f"{sparkline(calls, errors)}</div>"
     )
@@ -197,22 +206,26 @@ def _notes(view: View, fuse: Fuse) -> str:
         mark = theme.mark(theme.SEVERITY_MARKS, firing.severity)
         href = alerting.link_to_cause(firing.alert, fuse.tool, fuse.region, view.filters)
         words = f"{mark.symbol} {firing.alert}"
-        title = f"{mark.label} alert, firing for {view.ago(firing.since)}"
+        title = t("{severity} alert, firing for {span}",
+                  severity=mark.label, span=view.ago(firing.since))  # fmt: skip
         parts.append(
             f'<span class="fb-fuse-alert" style="--c:{mark.colour}" title="{markup.esc(title)}">'
             f"{markup.link(markup.esc(words), href)}</span>"
         )
     if len(fuse.alerts) > _ALERTS_SHOWN:
-        parts.append(f"<span>+ {len(fuse.alerts) - _ALERTS_SHOWN} alerts</span>")
+        more = n("+ {count} alert", "+ {count} alerts", len(fuse.alerts) - _ALERTS_SHOWN)
+        parts.append(f"<span>{markup.esc(more)}</span>")
     if fuse.input_faults:
-        hint = "L1: the request itself was wrong; neither an error of the tool nor a success"
-        number = theme.count(fuse.input_faults)
-        parts.append(f'<span title="{markup.esc(hint)}">input faults {number}</span>')
+        hint = t("L1: the request itself was wrong; neither an error of the tool nor a success")
+        words = t("input faults {count}", count=theme.count(fuse.input_faults))
+        parts.append(f'<span title="{markup.esc(hint)}">{markup.esc(words)}</span>')
     if fuse.only_fails:
-        parts.append("<span>no call succeeded</span>")
+        parts.append(f"<span>{markup.esc(t('no call succeeded'))}</span>")
     elif fuse.level == "few":
-        hint = f"the error alert judges {thresholds.ERRORS.minimum_calls} calls or more"
-        parts.append(f'<span title="{markup.esc(hint)}">too few calls to judge</span>')
+        hint = t("the error alert judges {least} calls or more",
+                 least=thresholds.ERRORS.minimum_calls)  # fmt: skip
+        words = markup.esc(t("too few calls to judge"))
+        parts.append(f'<span title="{markup.esc(hint)}">{words}</span>')
     return f'<div class="fb-fuse-notes">{"".join(parts)}</div>' if parts else ""
 
 
@@ -220,20 +233,24 @@ def _gauges(fuse: Fuse, link: Callable[[str], str]) -> str:
     success = "is-bad" if fuse.is_failing else ""
     if not success and (fuse.is_erring or fuse.only_fails):
         success = "is-warn"
+    judged = t(
+        "judged calls that neither failed nor had a faulty input / all − cancelled − abandoned − "
+        "interrupted; degraded and partial answers count as success"
+    )
     items = (
-        ("Success", theme.percent(fuse.success_ratio), success, "errors"),
-        ("Retries", theme.percent(fuse.retry_ratio), "is-bad" if fuse.is_retrying else "",
-         "retries"),
-        ("p99", theme.seconds(fuse.p99), "is-warn" if fuse.is_slow else "", "latency"),
-        ("Degraded", theme.percent(fuse.degraded_ratio), "", "errors"),
+        (t("Success"), theme.percent(fuse.success_ratio), success, "errors", judged),
+        (t("Retries"), theme.percent(fuse.retry_ratio), "is-bad" if fuse.is_retrying else "",
+         "retries", ""),
+        ("p99", theme.seconds(fuse.p99), "is-warn" if fuse.is_slow else "", "latency", ""),
+        (t("Degraded"), theme.percent(fuse.degraded_ratio), "", "errors", ""),
     )  # fmt: skip
     cells = []
-    for title, text, tone, where in items:
+    for title, text, tone, where, definition in items:
         flag = '<span class="fb-flag">▲</span>' if tone else ""
         value = markup.link(f"{flag}{markup.esc(text)}", link(where))
-        hint = f' title="{markup.esc(_SUCCESS)}"' if title == "Success" else ""
+        hint = f' title="{markup.esc(definition)}"' if definition else ""
         cells.append(
-            f'<div{hint}><div class="fb-label">{title}</div>'
+            f'<div{hint}><div class="fb-label">{markup.esc(title)}</div>'
             f'<div class="fb-value {tone}">{value}</div></div>'
         )
     return "".join(cells)

@@ -15,7 +15,7 @@ from fuseboard_dashboard.language import t
 from fuseboard_dashboard.refresh import PageFrame, show
 from fuseboard_dashboard.timecharts import time_chart
 from fuseboard_dashboard.view import View, panel
-from fuseboard_dashboard.vocabulary import CLASS_MEANINGS
+from fuseboard_dashboard.vocabulary import class_meanings
 
 MATRIX_ROWS = 100
 
@@ -29,26 +29,26 @@ def page() -> None:
 def _body(view: View) -> None:
     with panel():
         _head(view)
-    with panel("Faulty calls over time", "Every call that carries a class, handled or not."):
+    with panel(t("Faulty calls over time"), t("Every call that carries a class, handled or not.")):
         axis = view.axis()
         outcomes = view.buckets("page_outcomes", axis)
         if outcomes["error_class"].notna().any():
             time_chart(view, calls.classes_over_time(outcomes, axis, 250), "error_classes")
         else:
-            st.html(markup.notice("No faulty call in this window.", theme.OUTCOME_MARKS["ok"],
+            st.html(markup.notice(t("No faulty call in this window."), theme.OUTCOME_MARKS["ok"],
                                   "fb-all-good"))  # fmt: skip
             return
-    words = "Faulty calls and their share of that tool's calls there. A cell leads to its calls."
-    with panel("Class × tool × region", words):
+    words = t("Faulty calls and their share of that tool's calls there. A cell leads to its calls.")
+    with panel(t("Class × tool × region"), words):
         _matrix(view)
-    with panel("What the classes mean"):
+    with panel(t("What the classes mean")):
         st.html(_key())
-    with panel("Classifiers and error types", "Which rule gave the class, and what it saw."):
+    with panel(t("Classifiers and error types"), t("Which rule gave the class, and what it saw.")):
         _kinds(view)
-    words = "Equal arguments have equal hashes. Share: of all calls with that hash."
-    with panel("Argument hashes", words):
+    words = t("Equal arguments have equal hashes. Share: of all calls with that hash.")
+    with panel(t("Argument hashes"), words):
         _arguments(view)
-    with panel("Sample calls", "Newest faulty calls first."):
+    with panel(t("Sample calls"), t("Newest faulty calls first.")):
         _samples(view)
 
 
@@ -58,18 +58,41 @@ def _head(view: View) -> None:
     share = theme.ratio(row["faults"], row["calls"])
     items = [
         headline.calls(row, before),
-        markup.Stat("faults", "Faulty calls", theme.count(row["faults"]), row["faults"],
-                    f"{theme.percent(share)} of calls",
-                    hint="calls that carry an error class, handled or not"),
+        markup.Stat(
+            "faults",
+            t("Faulty calls"),
+            theme.count(row["faults"]),
+            row["faults"],
+            t("{share} of calls", share=theme.percent(share)),
+            hint=t("calls that carry an error class, handled or not"),
+        ),
         headline.errors(row, before, view.filters),
-        markup.Stat("errors", "Errors", theme.count(row["errors"]), row["errors"],
-                    "without L1 input", hint="outcome error or rejected, without L1 input errors"),
-        markup.Stat("rejected", "Rejected", theme.count(row["rejected"]), row["rejected"],
-                    "no attempt made", hint="rejected by a breaker, limit or budget"),
+        markup.Stat(
+            "errors",
+            t("Errors"),
+            theme.count(row["errors"]),
+            row["errors"],
+            t("without L1 input"),
+            hint=t("outcome error or rejected, without L1 input errors"),
+        ),
+        markup.Stat(
+            "rejected",
+            t("Rejected"),
+            theme.count(row["rejected"]),
+            row["rejected"],
+            t("no attempt made"),
+            hint=t("rejected by a breaker, limit or budget"),
+        ),
         headline.degraded(row, view.filters),
-        markup.Stat("partials", "Partial", theme.count(row["partials"]), row["partials"],
-                    "live, incomplete", hint="live results with partial failures"),
-    ]  # fmt: skip
+        markup.Stat(
+            "partials",
+            t("Partial"),
+            theme.count(row["partials"]),
+            row["partials"],
+            t("live, incomplete"),
+            hint=t("live results with partial failures"),
+        ),
+    ]
     st.html(markup.stats(items))
 
 
@@ -81,7 +104,7 @@ def _matrix(view: View) -> None:
     worst = totals.sort_values("faults", ascending=False)
     cells = {(r.error_class, r.tool, r.region): r for r in rows_of(frame)}
     classes = [c for c in theme.CLASS_MARKS if (frame["error_class"] == c).any()]
-    headers = [("Tool", False), ("Region", False), ("Calls", True)]
+    headers = [(t("Tool"), False), (t("Region"), False), (t("Calls"), True)]
     headers += [(f"{theme.CLASS_MARKS[c].symbol} {theme.CLASS_MARKS[c].label}", True)
                 for c in classes]  # fmt: skip
     rows = []
@@ -99,7 +122,8 @@ def _matrix(view: View) -> None:
         )
     st.html(markup.table(headers, rows))
     if len(worst) > MATRIX_ROWS:
-        st.caption(f"The {MATRIX_ROWS} worst of {len(worst)} tools and regions.")
+        st.caption(t("The {shown} worst of {all} tools and regions.",
+                     shown=MATRIX_ROWS, all=len(worst)))  # fmt: skip
     kept = worst.head(MATRIX_ROWS).index
     shown = frame[pd.MultiIndex.from_frame(frame[["tool", "region"]]).isin(kept)]
     download(view, shown, "errors", "matrix")
@@ -124,25 +148,33 @@ def _cell(view: View, error_class: str, tool: str, region: str, row: Any) -> str
 
 def _key() -> str:
     parts = []
-    for value, meaning in CLASS_MEANINGS.items():
+    for value, meaning in class_meanings().items():
         mark = theme.CLASS_MARKS[value]
+        acting = t("{handling}. Who acts: {owner}.",
+                   handling=meaning.handling.capitalize(), owner=meaning.owner)  # fmt: skip
         parts.append(
             f'<div style="--c:{mark.colour}">{markup.badge(mark)}'
             f"<p><b>{markup.esc(meaning.meaning)}</b> {markup.esc(meaning.examples)}.</p>"
-            f"<p>{markup.esc(meaning.handling.capitalize())}. "
-            f"Who acts: {markup.esc(meaning.owner)}.</p>{_more(meaning.page)}</div>"
+            f"<p>{markup.esc(acting)}</p>{_more(meaning.page)}</div>"
         )
     return f'<div class="fb fb-key">{"".join(parts)}</div>'
 
 
 def _more(page: str) -> str:
-    return f'<p>How: <span class="fb-mono">{markup.esc(page)}</span></p>' if page else ""
+    where = f'<span class="fb-mono">{markup.esc(page)}</span>'
+    return f"<p>{t('How: {page}', page=where)}</p>" if page else ""
 
 
 def _kinds(view: View) -> None:
     frame = view.ask("page_error_kinds")
-    headers = (("Class", False), ("Classifier", False), ("Error type", False), ("HTTP", True),
-               ("Calls", True), ("Last", True))  # fmt: skip
+    headers = (
+        (t("Class"), False),
+        (t("Classifier"), False),
+        (t("Error type"), False),
+        (t("HTTP"), True),
+        (t("Calls"), True),
+        (t("Last"), True),
+    )
     rows = [
         [
             markup.badge(theme.mark(theme.CLASS_MARKS, r.error_class)),
@@ -174,10 +206,15 @@ def _type(value: object) -> str:
 def _arguments(view: View) -> None:
     frame = view.ask("page_error_arguments")
     if not len(frame):
-        st.html('<div class="fb fb-quiet">No faulty call carries an argument hash.</div>')
+        st.html(markup.quiet(t("No faulty call carries an argument hash.")))
         return
-    headers = (("Tool", False), ("Argument hash", False), ("Mostly", False), ("Faulty", True),
-               ("Share", True))  # fmt: skip
+    headers = (
+        (t("Tool"), False),
+        (t("Argument hash"), False),
+        (t("Mostly"), False),
+        (t("Faulty"), True),
+        (t("Share"), True),
+    )
     rows = []
     for r in rows_of(frame.head(20)):
         href = view.filters.narrowed(tool=r.tool).link("errors", [("hash", r.args_hash)])
@@ -201,10 +238,11 @@ def _samples(view: View) -> None:
     wanted = st.query_params.get("hash")
     if wanted is not None:
         href = view.filters.link("errors")
-        note = f"Only calls with argument hash {markup.esc(markup.shorten(wanted, 40))}."
-        st.html(f'<div class="fb">{note} {markup.link("<u>Show all</u>", href)}</div>')
+        note = t("Only calls with argument hash {hash}.", hash=markup.shorten(wanted, 40))
+        show_all = markup.link(f"<u>{markup.esc(t('Show all'))}</u>", href)
+        st.html(f'<div class="fb">{markup.esc(note)} {show_all}</div>')
     frame = view.ask("page_calls", kind="faults", args_hash=wanted, row_limit=tables.SAMPLE_ROWS)
     if len(frame):
         tables.sample_calls(view, frame, "errors_calls")
     else:
-        st.html('<div class="fb fb-quiet">No such call in this window.</div>')
+        st.html(markup.quiet(t("No such call in this window.")))

@@ -12,14 +12,21 @@ import streamlit as st
 from fuseboard_dashboard import headline, markup, sidebar, tables, theme, thresholds
 from fuseboard_dashboard.charts import calls, latency, rates
 from fuseboard_dashboard.downloads import download
+from fuseboard_dashboard.language import later, t
 from fuseboard_dashboard.refresh import PageFrame, show
 from fuseboard_dashboard.timecharts import time_chart
 from fuseboard_dashboard.trouble import Fuse, fuses
 from fuseboard_dashboard.view import View, panel
 
 _PICK: Final = "fb_pick"
-KINDS: Final = {"all": "Newest", "faults": "Faulty", "retried": "Retried", "slow": "Slowest"}
-RETRY_LINE: Final = (thresholds.RETRY_RATIO, f"{theme.limit(thresholds.RETRY_RATIO)} line")
+KINDS: Final = {
+    "all": later("Newest"), "faults": later("Faulty"), "retried": later("Retried"),
+    "slow": later("Slowest"),
+}  # fmt: skip
+RETRY_LINE: Final = (
+    thresholds.RETRY_RATIO,
+    lambda: t("{limit} line", limit=theme.limit(thresholds.RETRY_RATIO)),
+)
 
 
 def page() -> None:
@@ -28,28 +35,30 @@ def page() -> None:
     options = list(chosen.tools or sidebar.known_values().tools or ())
     if len(chosen.tools) != 1 and options:
         st.selectbox(
-            "Tool", options, index=None, key=_PICK, on_change=sidebar.choose_tool, args=(_PICK,),
-            placeholder="Choose a tool", format_func=lambda name: markup.shorten(name, 80),
+            t("Tool"), options, index=None, key=_PICK, on_change=sidebar.choose_tool, args=(_PICK,),
+            placeholder=t("Choose a tool"), format_func=lambda name: markup.shorten(name, 80),
         )  # fmt: skip
-    show(PageFrame("Tool", "How is this one tool doing, where, and since when?", _body))
+    show(PageFrame(t("Tool"), t("How is this one tool doing, where, and since when?"), _body))
 
 
 def _body(view: View) -> None:
     tool = view.filters.tools[0] if len(view.filters.tools) == 1 else _most_troubled(view)
     if tool is None:
-        st.html('<div class="fb fb-quiet">No tool has calls in this window.</div>')
+        st.html(markup.quiet(t("No tool has calls in this window.")))
         return
     if len(view.filters.tools) != 1:
-        words = f"Showing {markup.shorten(tool)}, the most troubled tool of this window."
+        words = t(
+            "Showing {tool}, the most troubled tool of this window.", tool=markup.shorten(tool)
+        )
         st.html(markup.notice(words, theme.SEVERITY_MARKS["info"], "fb-auto-tool"))
     own = view.with_filters(replace(view.filters, tools=(tool,)))
     with panel():
         _head(own, tool)
     with panel():
         _charts(own)
-    with panel("Regions and breakers", "The same tool, place by place."):
+    with panel(t("Regions and breakers"), t("The same tool, place by place.")):
         _regions(own)
-    with panel("Sample calls"):
+    with panel(t("Sample calls")):
         _samples(own)
 
 
@@ -87,27 +96,38 @@ def _charts(view: View) -> None:
     series = view.buckets("page_series", axis)
     left, right = st.columns(2, gap="medium")
     with left:
-        with panel("Calls by outcome"):
+        with panel(t("Calls by outcome")):
             time_chart(view, calls.outcomes_over_time(outcomes, axis), "tool_outcomes")
-        with panel("Error and retry rate", "Shaded: no calls. A line at 0 %: calls, all good."):
+        with panel(
+            t("Error and retry rate"), t("Shaded: no calls. A line at 0 %: calls, all good.")
+        ):
             figure = rates.rates_over_time(series, axis, (rates.ERRORS, rates.RETRIES), RETRY_LINE)
             time_chart(view, figure, "tool_rates")
     with right:
-        with panel("Faulty calls by class"):
+        with panel(t("Faulty calls by class")):
             if outcomes["error_class"].notna().any():
                 time_chart(view, calls.classes_over_time(outcomes, axis), "tool_classes")
             else:
-                st.html('<div class="fb fb-quiet">No faulty call in this window.</div>')
-        with panel("Latency of calls", "Quantiles, exact up to 24 hours; back-off included."):
+                st.html(markup.quiet(t("No faulty call in this window.")))
+        with panel(t("Latency of calls"), t("Quantiles, exact up to 24 hours; back-off included.")):
             figure = latency.quantiles_over_time(series, axis, thresholds.SLOW_SECONDS, 260)
             time_chart(view, figure, "tool_latency")
 
 
 def _regions(view: View) -> None:
     found = _fuses(view)
-    headers = (("Region", False), ("Breaker", False), ("Firing", False), ("Calls", True),
-               ("Success", True), ("Error rate", True), ("Input faults", True),
-               ("Retry rate", True), ("Degraded", True), ("p99", True))  # fmt: skip
+    headers = (
+        (t("Region"), False),
+        (t("Breaker"), False),
+        (t("Firing"), False),
+        (t("Calls"), True),
+        (t("Success"), True),
+        (t("Error rate"), True),
+        (t("Input faults"), True),
+        (t("Retry rate"), True),
+        (t("Degraded"), True),
+        ("p99", True),
+    )
     st.html(markup.table(headers, [_region_row(view, fuse) for fuse in found[: tables.MAX_ROWS]]))
     download(view, _as_rows(found[: tables.MAX_ROWS]), "tool", "regions")
 
@@ -143,13 +163,17 @@ def _region_row(view: View, fuse: Fuse) -> list[str]:
 
 def _samples(view: View) -> None:
     kind = st.segmented_control(
-        "Which calls", list(KINDS), default="all", format_func=KINDS.__getitem__, key="tool_kind",
+        t("Which calls"),
+        list(KINDS),
+        default="all",
+        format_func=lambda kind: KINDS[kind](),
+        key="tool_kind",
         label_visibility="collapsed",
-    )  # fmt: skip
+    )
     frame: pd.DataFrame = view.ask(
         "page_calls", kind=kind or "all", args_hash=None, row_limit=tables.SAMPLE_ROWS
     )
     if len(frame):
         tables.sample_calls(view, frame, "tool_calls")
     else:
-        st.html('<div class="fb fb-quiet">No such call in this window.</div>')
+        st.html(markup.quiet(t("No such call in this window.")))
