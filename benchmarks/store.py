@@ -44,7 +44,9 @@ BUCKETS = {"page_trend": (60, 30), "page_series": (60,), "page_outcomes": (120, 
 CHECK_MEMORY = "8GB"
 """What counting a hundred million raw rows takes."""
 MOST_CALLS = {"page_changes": changed.MOST_CALLS} | {
-    name: bounded.MOST_CALLS for name in QUERY_PARAMETERS if name.startswith("page_answer")
+    name: bounded.MOST_CALLS
+    for name in QUERY_PARAMETERS
+    if name.startswith(("page_answer", "page_cost", "page_dependencies", "page_upstream"))
 }
 """Queries of raw rows → how many calls a window may have for pages to ask them."""
 KINDS = {"all": 100, "faults": 100, "retried": 100, "slow": 25}
@@ -147,6 +149,7 @@ def parameters(store: Store, name: str, window: Window, kind: str, most: int) ->
         "row_limit": KINDS.get(kind),
         "breakers": breakers,
         **ObjectiveBook().bounds(),
+        "upstream": "api-3.example.org",
     }
     return {key: values.get(key) for key in QUERY_PARAMETERS[name]}
 

@@ -23,6 +23,7 @@ PAGES = {
     "retries": "retries?range=5m",
     "latency": "latency?range=5m",
     "degradation": "degradation?range=5m",
+    "dependencies": "dependencies?range=5m",
     "alerts": "alerts?range=5m",
 }
 """Name of the picture → path of the page."""

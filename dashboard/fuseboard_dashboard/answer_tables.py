@@ -7,7 +7,7 @@ from typing import Any, Final
 import pandas as pd
 import streamlit as st
 
-from fuseboard_dashboard import answers, markup, tables, theme
+from fuseboard_dashboard import answers, markup, tables, theme, traces
 from fuseboard_dashboard.data import rows as rows_of
 from fuseboard_dashboard.downloads import download
 from fuseboard_dashboard.language import t
@@ -88,9 +88,8 @@ def _causes(view: View) -> None:
         st.html(_quiet(t("No degraded or partial call in this window.")))
         return
     headers = ((t("Cause"), False), (t("Class"), False), (t("Classifier"), False),
-               (t("Error type"), False), (t("Cause type"), False), (t("Decided by"), False),
-               (t("Breaker on entry"), False), (t("Calls"), True), (t("Tools"), True),
-               (t("Last"), True))  # fmt: skip
+               (t("Error"), False), (t("Decided by"), False), (t("Breaker on entry"), False),
+               (t("Calls"), True), (t("Tools"), True), (t("Last"), True))  # fmt: skip
     rows = [_cause(view, r) for r in rows_of(frame.head(MOST_CAUSES))]
     st.html(markup.table(headers, rows))
     if len(frame) > MOST_CAUSES:
@@ -108,8 +107,7 @@ def _cause(view: View, row: Any) -> list[str]:
         f"{outcome} {words}",
         markup.badge(theme.mark(theme.CLASS_MARKS, row.error_class)) if has_class else _mute(),
         _mono(row.classifier_id),
-        _type(row.error_type),
-        _type(row.cause_type),
+        _type(row.error_type if isinstance(row.error_type, str) else row.cause_type),
         _mono(row.layer),
         markup.breaker(row.breaker_state if isinstance(row.breaker_state, str) else None),
         theme.count(row.calls),
@@ -204,7 +202,7 @@ def _calls(view: View, frame: pd.DataFrame) -> None:
             "tool": frame["tool"],
             "region": frame["region"],
             "kind": tables.marked(kinds["kind"], theme.ANSWER_MARKS),
-            "age": frame["result_age_seconds"],
+            "age": frame["result_age_seconds"].map(theme.seconds),
             "confidence": tables.blank(frame["confidence"]),
             "fallback": tables.blank(frame["fallback_tool"]),
             "failed": tables.whole(frame["partial_failures"]),
@@ -217,7 +215,7 @@ def _calls(view: View, frame: pd.DataFrame) -> None:
             "duration": frame["duration_seconds"],
             "arguments": tables.blank(frame["args_hash"]),
             "upstream": tables.blank(frame["upstream"]),
-            "trace": frame["trace_id"],
+            "trace": traces.links(view.filters, frame["trace_id"], frame["end"]),
         }
     )
     text, number = st.column_config.TextColumn, st.column_config.NumberColumn
@@ -230,7 +228,7 @@ def _calls(view: View, frame: pd.DataFrame) -> None:
             "tool": text(t("Tool"), width=115),
             "region": text(t("Region"), width=100),
             "kind": text(t("Answer"), width=125),
-            "age": number(t("Age (s)"), format="%.1f", width=80),
+            "age": text(t("Age"), width=80),
             "confidence": text(t("Confidence"), width=100),
             "fallback": text(t("Fallback"), width=110),
             "failed": text(t("Failed parts"), width=90),
@@ -243,7 +241,9 @@ def _calls(view: View, frame: pd.DataFrame) -> None:
             "duration": number(t("Duration (s)"), format="%.3f", width=100),
             "arguments": text(t("Argument hash"), width=165),
             "upstream": text(t("Upstream"), width=120),
-            "trace": text(t("Trace id"), width=270),
+            "trace": st.column_config.LinkColumn(
+                t("Trace"), display_text=traces.LINK_SHOWS, width=95,
+                help=t("Opens what happened around this call, in a new tab")),
         },
     )  # fmt: skip
     download(view, frame, "degradation", "calls")

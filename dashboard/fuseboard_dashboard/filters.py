@@ -46,7 +46,17 @@ MAX_CHOICES: Final = 50
 RANGE, TOOL, CLASS, REGION = "range", "tool", "class", "region"
 LAYER: Final = "layer"
 HASH, TRACE, AT, SESSION = "hash", "trace", "at", "session"
-PAGE_PARAMETERS: Final = (HASH, "answer", "classifier", TRACE, AT, SESSION, LAYER)
+PAGE_PARAMETERS: Final = (
+    HASH,
+    "answer",
+    "classifier",
+    "upstream",
+    "caller",
+    TRACE,
+    AT,
+    SESSION,
+    LAYER,
+)
 """Parameters of single pages, left alone here."""
 
 _SHORT_RANGE: Final = timedelta(hours=1)

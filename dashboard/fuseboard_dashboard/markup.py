@@ -26,6 +26,12 @@ Hooks for tests and scripts, stable like an API:
 * ``data-testid="fb-blast"`` with ``data-breaker``, ``data-state``, ``data-open-seconds``,
   ``data-periods``, ``data-reopened``, ``data-rejected``, ``data-degraded``, ``data-sessions``,
   ``data-agents`` and ``data-probes`` on every breaker that did something in the window;
+* ``data-testid="fb-answer-cell"`` with ``data-kind`` (of ``theme.ANSWER_MARKS``), ``data-tool``,
+  ``data-region``, ``data-value`` in the matrix of degradation;
+* ``data-testid="fb-node"`` with ``data-column`` (``caller``, ``tool``, ``upstream``), ``data-name``
+  (empty for others and for what is not told), ``data-folded``, ``data-level``, ``data-calls``,
+  ``data-errors`` on every node of the dependencies, ``fb-fate`` with ``data-upstream``,
+  ``data-region``, ``data-together``, ``data-failing`` on every sentence on a shared fate;
 * ``data-testid="fb-unguarded"`` with ``data-tool`` on tools that no policy of ours guards;
 * ``data-testid="fb-trace"`` with ``data-trace``, ``fb-waterfall``, and on its lines ``fb-call``
   (``data-span``, ``data-tool``, ``data-region``, ``data-outcome``, ``data-class``,
@@ -33,7 +39,9 @@ Hooks for tests and scripts, stable like an API:
   ``fb-trace-unknown``, ``fb-trace-malformed`` and ``fb-no-traces`` where there is none;
 * ``data-testid="fb-reading"`` in a page's head while the store takes over a second;
 * ``data-testid="fb-problem"`` where a panel could not be drawn, ``fb-first-run`` and
-  ``fb-no-match`` on the empty states, ``fb-notice`` on ignored URL parameters.
+  ``fb-no-match`` on the empty states, ``fb-notice`` on ignored URL parameters, ``fb-narrowed``
+  where a page parameter narrows a part of the page, ``fb-bounded`` where the window was cut to
+  what can be counted.
 """
 
 from __future__ import annotations

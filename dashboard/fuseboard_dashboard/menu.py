@@ -12,6 +12,7 @@ from fuseboard_dashboard.screens import (
     board,
     breakers,
     degradation,
+    dependencies,
     errors,
     latency,
     retries,
@@ -47,6 +48,7 @@ MENU: Final = (
     Entry("latency", lambda: t("Latency"), "timer", latency.page),
     Entry("degradation", lambda: t("Degradation"), "layers", degradation.page),
     Entry("trace", lambda: t("Trace"), "account_tree", trace.page),
+    Entry("dependencies", lambda: t("Dependencies"), "hub", dependencies.page),
     Entry("slos", lambda: t("SLOs"), "target", slos.page),
     Entry("alerts", lambda: t("Alerts"), "notifications", alerts.page),
 )

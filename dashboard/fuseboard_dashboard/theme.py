@@ -90,7 +90,7 @@ ANSWER_MARKS: Final[dict[str, Mark]] = {
     "stale": Mark("Stale cache", ORANGE, "◷", "/", "dash", "diamond"),
     "untold": Mark("Source not told", MAUVE, "?", "-", "longdashdot", "star"),
     "partial": Mark("Partial", GREEN, "◐", ".", "dashdot", "triangle-up"),
-    "cache": Mark("Fresh cache", SLATE, "⧉", "", "solid", "circle"),
+    "cache": Mark("Fresh cache", SLATE, "▣", "", "solid", "circle"),
 }
 """Answers by where they came from, the least like the real thing first."""
 

@@ -48,6 +48,9 @@ QUERY_PARAMETERS: Final[dict[str, tuple[str, ...]]] = {
     "page_breaker_transitions": (*_WINDOW, *_NAMES),
     "page_calls": (*_ALL, "kind", "args_hash", "row_limit"),
     "page_changes": (*_WINDOW, "before_since", "before_until", *_NAMES),
+    "page_cost_series": (*_WINDOW, *_NAMES, "bucket_us"),
+    "page_costs": (*_WINDOW, *_NAMES),
+    "page_dependencies": _ALL,
     "page_error_arguments": _ALL,
     "page_error_kinds": _ALL,
     "page_error_matrix": _ALL,
@@ -73,6 +76,10 @@ QUERY_PARAMETERS: Final[dict[str, tuple[str, ...]]] = {
     "page_trace_transitions": _OF_TRACE,
     "page_trend": _BUCKETED,
     "page_unguarded_tools": _ALL,
+    "page_upstream_calls": (*_ALL, "upstream", "row_limit"),
+    "page_upstream_reach": (*_ALL, "upstream"),
+    "page_upstream_series": (*_BUCKETED, "upstream"),
+    "page_upstream_tools": (*_ALL, "upstream"),
 }
 """The parameters of each page query: a query takes exactly its own."""
 

@@ -38,6 +38,7 @@ CHOICES: dict[str, list[object]] = {
     "trace_id": [TRACE, "0" * 32],
     "failed_layer": [None, "tool", "timeout"],
     "bound_tools": [[], TOOLS[3:5]],
+    "upstream": ["model-x", "api.example.org"],
 }
 FIXED: dict[str, object] = {
     "until": END - timedelta(minutes=1), "bucket_us": 600_000_000, "row_limit": 200,

@@ -206,7 +206,9 @@ def test_a_cell_leads_to_the_calls_behind_it(degraded: Store) -> None:
     assert f'href="{href}"' in html(open_page("degradation"))
     app = open_page("degradation", {"tool": "rates", "region": "us-east", "answer": "stale"})
     assert "Only answers of this kind: Stale cache." in html(app)
-    assert app.dataframe[0].value["age"].to_list() == [4000.0]
+    (row,) = app.dataframe[0].value.to_dict("records")
+    assert row["age"] == "66.7 min"
+    assert re.match(r"trace\?tool=rates&region=us-east&trace=[0-9a-f]{32}&at=", row["trace"])
 
 
 def test_a_kind_that_does_not_exist_is_ignored(degraded: Store) -> None:

@@ -16,7 +16,15 @@ import pytest
 
 from fuseboard_collector.store import Store
 from fuseboard_dashboard import theme
-from fuseboard_dashboard.charts import answers, breakers, calls, latency, rates, retries
+from fuseboard_dashboard.charts import (
+    answers,
+    breakers,
+    calls,
+    dependencies,
+    latency,
+    rates,
+    retries,
+)
 from fuseboard_dashboard.charts.base import MAX_POINTS, TimeAxis, label
 from fuseboard_dashboard.charts.sparkline import sparkline
 from fuseboard_dashboard.filters import Filters, Window
@@ -114,6 +122,11 @@ BUILDERS: dict[str, Callable[[], go.Figure]] = {
     ),
     "confidence": lambda: answers.confidence(
         _answers().assign(confidence=[None, "low", HOSTILE, "high", "medium", "low"])
+    ),
+    "upstream_errors": lambda: dependencies.errors_over_time(
+        pd.DataFrame({"bucket": _bucket(0), "tool": [HOSTILE, *"abcdef"],
+                      "errors": [3.0, 2.0, 1.0, 1.0, 1.0, 1.0, 1.0]}),
+        AXIS,
     ),
     "breakers": lambda: breakers.states_above_rates(_timeline(), _series(), AXIS, LIMIT),
     "shares": lambda: breakers.shares_above_rates(_breaker_shares(), [HOSTILE], AXIS, _series(),

@@ -25,6 +25,7 @@ PAGES = {
     "degradation": "Which answers are not the real thing",
     "trace": "What happened in this run",
     "slos": "How much may still fail",
+    "dependencies": "Who depends on what",
     "alerts": "What fires, what fired",
 }
 HOSTILE = (
