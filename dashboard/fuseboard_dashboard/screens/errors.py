@@ -150,11 +150,12 @@ def _key() -> str:
     parts = []
     for value, meaning in class_meanings().items():
         mark = theme.CLASS_MARKS[value]
+        examples = t("{examples}.", examples=meaning.examples)
         acting = t("{handling}. Who acts: {owner}.",
                    handling=meaning.handling.capitalize(), owner=meaning.owner)  # fmt: skip
         parts.append(
             f'<div style="--c:{mark.colour}">{markup.badge(mark)}'
-            f"<p><b>{markup.esc(meaning.meaning)}</b> {markup.esc(meaning.examples)}.</p>"
+            f"<p><b>{markup.esc(meaning.meaning)}</b> {markup.esc(examples)}</p>"
             f"<p>{markup.esc(acting)}</p>{_more(meaning.page)}</div>"
         )
     return f'<div class="fb fb-key">{"".join(parts)}</div>'
