@@ -42,7 +42,7 @@ def draw(view: View, places: pd.DataFrame) -> None:
 def _matrix(view: View, table: pd.DataFrame) -> None:
     kinds = [kind for kind in theme.ANSWER_MARKS if len(table) and table[kind].any()]
     if not kinds:
-        st.html(_quiet(t("Every answer is live.")))
+        st.html(markup.quiet(t("Every answer is live.")))
         return
     headers = [(t("Tool"), False), (t("Region"), False), (t("Calls"), True)]
     headers += [(f"{theme.ANSWER_MARKS[k].symbol} {theme.ANSWER_MARKS[k].label}", True)
@@ -85,7 +85,7 @@ def _cell(view: View, kind: str, tool: str, region: str, calls: float, judged: f
 def _causes(view: View) -> None:
     frame = view.ask("page_answer_causes")
     if not len(frame):
-        st.html(_quiet(t("No degraded or partial call in this window.")))
+        st.html(markup.quiet(t("No degraded or partial call in this window.")))
         return
     headers = ((t("Cause"), False), (t("Class"), False), (t("Classifier"), False),
                (t("Error"), False), (t("Decided by"), False), (t("Breaker on entry"), False),
@@ -120,7 +120,7 @@ def _fallbacks(view: View) -> None:
     frame = answers.with_kinds(view.ask("page_answer_kinds"))
     frame = frame[frame["kind"].isin(answers.STAND_INS)]
     if not len(frame):
-        st.html(_quiet(t("Nothing stood in for a live answer in this window.")))
+        st.html(markup.quiet(t("Nothing stood in for a live answer in this window.")))
         return
     headers = ((t("Source"), False), (t("Fallback"), False), (t("Confidence"), False),
                (t("Calls"), True), (t("Tools"), True), (t("Last"), True))  # fmt: skip
@@ -145,7 +145,7 @@ def _fallbacks(view: View) -> None:
 def _caches(view: View, table: pd.DataFrame) -> None:
     if not len(table):
         words = t("No cache at work here. Policy(cache=Cache(ttl=…)) gives a tool one.")
-        st.html(_quiet(words))
+        st.html(markup.quiet(words))
         return
     headers = ((t("Tool"), False), (t("Region"), False), (t("Calls"), True), (t("Hits"), True),
                (t("Hit share"), True), (t("Stale"), True), (t("Age p50"), True),
@@ -189,7 +189,7 @@ def _samples(view: View) -> None:
         classifiers=None if classifier is None else [classifier],
     )  # fmt: skip
     if not len(frame):
-        st.html(_quiet(t("No such call in this window.")))
+        st.html(markup.quiet(t("No such call in this window.")))
         return
     _calls(view, frame)
 
@@ -247,10 +247,6 @@ def _calls(view: View, frame: pd.DataFrame) -> None:
         },
     )  # fmt: skip
     download(view, frame, "degradation", "calls")
-
-
-def _quiet(words: str) -> str:
-    return f'<div class="fb fb-quiet">{markup.esc(words)}</div>'
 
 
 def _mute() -> str:

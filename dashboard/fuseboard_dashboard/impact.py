@@ -43,7 +43,7 @@ def draw(view: View, upstream: str, frame: pd.DataFrame, states: pd.DataFrame) -
         if len(series):
             time_chart(view, charts.errors_over_time(series, axis), "dependencies_errors")
         else:
-            st.html(_quiet(t("No call at this upstream failed in this window.")))
+            st.html(markup.quiet(t("No call at this upstream failed in this window.")))
     with right, panel(t("Breakers that guard it"), t("Of all processes, the worst state each.")):
         _breakers(view, states[states["upstream"] == upstream])
     with panel(t("Tools at this upstream"), t("A tool leads to its page, errors to their calls.")):
@@ -53,7 +53,7 @@ def draw(view: View, upstream: str, frame: pd.DataFrame, states: pd.DataFrame) -
         if len(calls):
             tables.sample_calls(view, calls, "dependencies_calls")
         else:
-            st.html(_quiet(t("No such call in this window.")))
+            st.html(markup.quiet(t("No such call in this window.")))
 
 
 def _pick(upstream: str, frame: pd.DataFrame) -> None:
@@ -106,7 +106,7 @@ def _breakers(view: View, states: pd.DataFrame) -> None:
             "No breaker is known here. Policy(breaker=Breaker()) gives each tool one per region "
             "and upstream."
         )
-        st.html(_quiet(words))
+        st.html(markup.quiet(words))
         return
     headers = ((t("Breaker"), False), (t("State"), False), (t("Since"), True),
                (t("Processes"), True))  # fmt: skip
@@ -151,7 +151,3 @@ def _tools(view: View, frame: pd.DataFrame) -> None:
     if len(frame) > MOST_TOOLS:
         st.caption(t("The {shown} worst of {all}.", shown=MOST_TOOLS, all=len(frame)))
     download(view, frame.head(MOST_TOOLS), "dependencies", "tools")
-
-
-def _quiet(words: str) -> str:
-    return f'<div class="fb fb-quiet">{markup.esc(words)}</div>'

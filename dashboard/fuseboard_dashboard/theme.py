@@ -231,6 +231,17 @@ def seconds(value: float | None) -> str:
     return f"{value / 60:.1f} min" if abs(value) < 5400 else f"{value / 3600:.1f} h"
 
 
+def amount(value: float | None) -> str:
+    """Format a cost in whatever unit it is; small but not zero never reads as 0."""
+    if value is None or is_missing(value):
+        return NOTHING
+    if value == 0:
+        return "0"
+    if abs(value) >= 1000:
+        return f"{value:,.0f}"
+    return f"{value:,.2f}" if abs(value) >= 1 else f"{value:.3g}"
+
+
 def factor(value: float | None) -> str:
     """Format an amplification factor."""
     return NOTHING if value is None or is_missing(value) else f"{value:.2f}×"

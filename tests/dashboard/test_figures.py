@@ -20,6 +20,7 @@ from fuseboard_dashboard.charts import (
     answers,
     breakers,
     calls,
+    costs,
     dependencies,
     latency,
     rates,
@@ -122,6 +123,9 @@ BUILDERS: dict[str, Callable[[], go.Figure]] = {
     ),
     "confidence": lambda: answers.confidence(
         _answers().assign(confidence=[None, "low", HOSTILE, "high", "medium", "low"])
+    ),
+    "costs": lambda: costs.costs_over_time(
+        pd.DataFrame({"bucket": [_bucket(1)], "attempt_cost": [0.5], "failed_cost": [0.2]}), AXIS
     ),
     "upstream_errors": lambda: dependencies.errors_over_time(
         pd.DataFrame({"bucket": _bucket(0), "tool": [HOSTILE, *"abcdef"],

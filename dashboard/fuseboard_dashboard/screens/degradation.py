@@ -83,7 +83,7 @@ def _ages(view: View) -> None:
         "No answer tells its age. Those of a cache do by themselves; a fallback says it with "
         "current_call().set_result_age(seconds)."
     )
-    st.html(f'<div class="fb fb-quiet">{markup.esc(words)}</div>')
+    st.html(markup.quiet(words))
 
 
 def _headline(view: View, series: pd.DataFrame, places: pd.DataFrame) -> list[markup.Stat]:

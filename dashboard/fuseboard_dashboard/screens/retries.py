@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from fuseboard_dashboard import markup, tables, theme, thresholds
+from fuseboard_dashboard import costs, markup, tables, theme, thresholds
 from fuseboard_dashboard.charts import rates, retries
 from fuseboard_dashboard.data import rows as rows_of
 from fuseboard_dashboard.downloads import download
@@ -60,6 +60,7 @@ def _body(view: View) -> None:
     _by_tool(view, by_tool)
     with panel(t("Who retries most"), t("Per tool and region.")):
         _table(view, frame)
+    costs.draw(view)
     with panel(t("Sample calls"), t("Newest calls with a retry.")):
         calls = view.ask("page_calls", kind="retried", args_hash=None, row_limit=tables.SAMPLE_ROWS)
         if len(calls):
