@@ -33,6 +33,12 @@ DARK_BACKGROUND: Final = "#14181d"
 DARK_PANEL: Final = "#1d232b"
 BACKGROUNDS: Final = (LIGHT_BACKGROUND, LIGHT_PANEL, DARK_BACKGROUND, DARK_PANEL)
 
+HAN_FONTS: Final = (
+    "PingFang SC", "Microsoft YaHei", "Noto Sans CJK SC", "Noto Sans SC", "Source Han Sans SC",
+    "WenQuanYi Micro Hei",
+)  # fmt: skip
+"""Of macOS, Windows, Linux: left to itself a browser takes the forms of another language's Han."""
+
 UNKNOWN_STATE: Final = "unknown"
 
 
@@ -291,6 +297,8 @@ def streamlit_options() -> dict[str, object]:
         "server.fileWatcherType": "none",
         "client.toolbarMode": "minimal",
         "client.showErrorDetails": "none",
+        "theme.font": ", ".join(("Source Sans", *HAN_FONTS, "sans-serif")),
+        "theme.codeFont": ", ".join(("Source Code Pro", *HAN_FONTS, "monospace")),
         "theme.baseFontSize": 15,
         "theme.baseRadius": "small",
         "theme.showWidgetBorder": True,

@@ -179,7 +179,7 @@ def errors_over_time(series: pd.DataFrame, axis: TimeAxis, height: int = 260) ->
         values = frame.groupby("bucket")["errors"].sum().reindex(grid).fillna(0.0)
         figure.add_bar(
             x=axis.middles(grid), y=values.to_numpy(), name=name, hovertemplate="%{y:,.0f}",
-            marker=base.bar_fill(theme.Mark(name, colour, "", pattern)),
+            marker=base.bar_fill(theme.Mark(name, colour, "", pattern, is_foreign=True)),
             width=axis.bucket_seconds * 1000 * 0.94,
         )  # fmt: skip
     figure.update_layout(barmode="stack")
