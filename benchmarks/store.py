@@ -16,7 +16,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from itertools import count
 from math import inf
 from pathlib import Path
@@ -150,6 +150,7 @@ def parameters(store: Store, name: str, window: Window, kind: str, most: int) ->
         "breakers": breakers,
         **ObjectiveBook().bounds(),
         "upstream": "api-3.example.org",
+        "seen_since": rfc3339(window.since - timedelta(days=1)),
     }
     return {key: values.get(key) for key in QUERY_PARAMETERS[name]}
 

@@ -14,6 +14,7 @@ from fuseboard_dashboard.screens import (
     degradation,
     dependencies,
     errors,
+    incident,
     latency,
     retries,
     slos,
@@ -51,5 +52,6 @@ MENU: Final = (
     Entry("dependencies", lambda: t("Dependencies"), "hub", dependencies.page),
     Entry("slos", lambda: t("SLOs"), "target", slos.page),
     Entry("alerts", lambda: t("Alerts"), "notifications", alerts.page),
+    Entry("incident", lambda: t("Incident"), "history", incident.page),
 )
 """The first is where a bare address leads."""

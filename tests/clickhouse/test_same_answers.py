@@ -43,7 +43,7 @@ CHOICES: dict[str, list[object]] = {
 FIXED: dict[str, object] = {
     "until": END - timedelta(minutes=1), "bucket_us": 600_000_000, "row_limit": 200,
     "no_service": "unknown_service", "no_region": "unknown", "slower_than": 5.0,
-    "bound_seconds": [0.1, 3.0], "slow_seconds": 1.0,
+    "seen_since": END - timedelta(hours=20), "bound_seconds": [0.1, 3.0], "slow_seconds": 1.0,
     # Some of the rows have these: the generator begins with them.
     "traces": [call.trace_id for call in next(Rows(seed=QUICK).batches(50)).calls],
     "before_since": END - timedelta(hours=2), "before_until": END - timedelta(hours=1),

@@ -87,7 +87,8 @@ def parameters(name: str, since: datetime, until: datetime, **extra: object) -> 
         "since": since, "until": until, "tools": None, "classes": None, "regions": None,
         "bucket_us": 21_600_000_000, "kind": "all", "args_hash": None, "row_limit": 1000,
         "breakers": None, "before_since": since - (until - since), "before_until": since,
-        "failed_layer": None, "bound_tools": ["beta"], "bound_seconds": [0.4], "slow_seconds": 0.9,
+        "seen_since": since - timedelta(days=1), "failed_layer": None,
+        "bound_tools": ["beta"], "bound_seconds": [0.4], "slow_seconds": 0.9,
         **extra,
     }  # fmt: skip
     return {key: values[key] for key in QUERY_PARAMETERS[name]}

@@ -169,6 +169,7 @@ def ask(store: Store) -> Callable[..., list[dict[str, object]]]:
             "bucket_us": 60_000_000, "kind": "all", "args_hash": None, "row_limit": 50,
             "breakers": None, "outcomes": None, "sources": None, "classifiers": None,
             "trace_id": None, "failed_layer": None, **ObjectiveBook().bounds(),
+            "seen_since": (SINCE - timedelta(days=1)).isoformat(),
             "upstream": None, **changes,
         }  # fmt: skip
         wanted = {key: values[key] for key in QUERY_PARAMETERS[name]}

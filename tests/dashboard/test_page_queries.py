@@ -488,6 +488,76 @@ def test_calls_that_spend_no_budget_failed_in_no_layer(store: Store, ask: Ask) -
     assert (row["errors"], row["unsound"]) == (0, 0)
 
 
+def test_slices_of_an_incident_have_their_first_and_last_bad_call(ask: Ask) -> None:
+    rows = {(r["tool"], r["region"], r["error_class"]): r for r in ask("page_incident_slices")}
+    assert {key: (r["bad"], r["errors"], r["degraded"]) for key, r in rows.items()} == {
+        ("alpha", "us-east", "L3_transient"): (2, 2, 0),
+        ("alpha", "eu-west", "L3_transient"): (1, 0, 1),
+        ("alpha", "eu-west", "L5_semantic"): (1, 0, 0),
+        ("beta", "unknown", "unclassified"): (1, 1, 0),
+    }  # fmt: skip
+    us = rows["alpha", "us-east", "L3_transient"]
+    assert [us[edge] for edge in ("first_bad", "last_bad", "first_degraded")] == [
+        at(180).replace(tzinfo=None), at(300).replace(tzinfo=None), None,
+    ]  # fmt: skip
+    eu = rows["alpha", "eu-west", "L3_transient"]
+    assert eu["first_degraded"] == at(420).replace(tzinfo=None)
+
+
+def test_whom_an_incident_touched(store: Store, ask: Ask) -> None:
+    assert ask("page_incident_totals") == [
+        {"affected": 5, "errors": 2, "rejected": 1, "degraded": 1, "unusable": 1, "sessions": 0,
+         "agents": 0, "tools": 2, "priced": 0, "cost_of_these": None}
+    ]  # fmt: skip
+    priced = [
+        ToolCall("delta", end=at(90 + n), outcome=outcome, cost=0.5, weight=2.0, session=f"s{n}",
+                 agent="planner")
+        for n, outcome in enumerate(("error", "error", "ok"))
+    ]  # fmt: skip
+    store.append(Batch(calls=priced)).result(30)
+    (row,) = ask("page_incident_totals", tools=["delta"])
+    assert (row["affected"], row["sessions"], row["agents"]) == (4, 2, 1)
+    assert (row["priced"], row["cost_of_these"]) == (4, 2.0)
+    (row,) = ask("page_incident_totals", tools=["nobody"])
+    assert (row["affected"], row["cost_of_these"]) == (0, None)
+
+
+def test_the_series_of_an_incident_has_the_worst_tools_alone(store: Store, ask: Ask) -> None:
+    rows = ask("page_incident_series")
+    assert {r["tool"] for r in rows} == {"alpha", "beta"}
+    assert sum(r["calls"] for r in rows) == 12  # type: ignore[misc]
+    assert sum(r["errors"] for r in rows) == 3  # type: ignore[misc]
+    assert [r["degraded"] for r in rows if r["degraded"]] == [1]
+    many = [ToolCall(f"t{n:02d}", end=at(90), outcome="error", weight=n) for n in range(3, 33)]
+    store.append(Batch(calls=[*many, ToolCall("fine", end=at(90))])).result(30)
+    assert {r["tool"] for r in ask("page_incident_series")} == {f"t{n}" for n in range(13, 33)}
+
+
+def test_what_each_breaker_did(ask: Ask) -> None:
+    us, eu = ask("page_incident_breakers")
+    assert (us["breaker"], us["moves"], us["openings"], us["processes"]) == (
+        "alpha/us-east", 3, 1, 2,
+    )  # fmt: skip
+    assert (us["first_time"], us["first_opened"], us["last_time"]) == tuple(
+        at(second).replace(tzinfo=None) for second in (100, 105, 110)
+    )
+    assert (eu["breaker"], eu["moves"], eu["openings"]) == ("alpha/eu-west", 2, 1)
+
+
+def test_processes_and_their_versions(store: Store, ask: Ask) -> None:
+    beats = [Heartbeat(at(second), instance, service="agent", version=version)
+             for second, instance, version in ((-60, "one", "1"), (30, "one", "1"),
+                                               (60, "two", "2"), (90, "two", "2"))]  # fmt: skip
+    store.append(Batch(heartbeats=beats)).result(30)
+    rows = [(r["instance"], r["version"], r["first_beat"], r["last_beat"])
+            for r in ask("page_processes")]  # fmt: skip
+    assert rows == [
+        ("one", "1", at(-60).replace(tzinfo=None), at(30).replace(tzinfo=None)),
+        ("two", "2", at(60).replace(tzinfo=None), at(90).replace(tzinfo=None)),
+    ]
+    assert len(ask("page_processes", seen_since=_text(at(40)))) == 1
+
+
 def test_facets_and_store(ask: Ask) -> None:
     rows = [(r["facet"], r["value"], r["calls"]) for r in ask("page_facets")]
     assert rows == [

@@ -27,6 +27,7 @@ PAGES = {
     "slos": "How much may still fail",
     "dependencies": "Who depends on what",
     "alerts": "What fires, what fired",
+    "incident": "What happened in this window",
 }
 HOSTILE = (
     "<img src=x onerror=alert(1)>",
@@ -83,7 +84,7 @@ def test_the_first_run_lines_are_a_whole_program() -> None:
 
 
 @pytest.mark.parametrize(
-    "page", [page for page in PAGES if page not in ("alerts", "slos", "trace")]
+    "page", [page for page in PAGES if page not in ("alerts", "incident", "slos", "trace")]
 )
 def test_filters_that_match_nothing_offer_a_reset(store: Store, page: str) -> None:
     serve(store, now=UNTIL + timedelta(days=2))

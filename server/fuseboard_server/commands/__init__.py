@@ -6,6 +6,7 @@ COMMANDS = {
     "dashboard": ("dashboard", "Show the board of a collector that runs elsewhere."),
     "import": ("import_", "Read telemetry from files that collectors and exporters wrote."),
     "export": ("export", "Write calls, attempts, transitions or alerts to a file."),
+    "incident": ("incident", "Write what happened in a window as a report."),
     "backup": ("backup", "Copy the data file while the server runs, or at rest."),
     "retention": ("retention", "Remove what has expired, or say what would go."),
     "store": ("store", "Look after the data file, or set up a ClickHouse database."),

@@ -1,0 +1,261 @@
+"""An incident in a few lines: began, detected, mitigated, over, and whom it touched."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+import pandas as pd
+
+from fuseboard.conventions import BreakerState
+from fuseboard_dashboard import theme
+from fuseboard_dashboard.incidents.evidence import Evidence
+from fuseboard_dashboard.incidents.wording import named
+from fuseboard_dashboard.language import n, t
+from fuseboard_dashboard.windows import Window
+
+LEAST_BAD: Final = 2
+"""Bad calls that make a bucket of time a bad one, at least."""
+LEAST_RISE: Final = 0.05
+"""How much higher its share must be than usual, and twice as high."""
+NEAR_BUCKETS: Final = 3
+"""So far from a bad bucket a lone bad call belongs to it."""
+ENOUGH: Final = 20
+"""Calls that a share is of: buckets with fewer are put together, as long as some are left."""
+LEAST_GROUPS: Final = 12
+CALM: Final = 2
+"""An incident is over that was followed by calls for so many of these."""
+
+Moments = Callable[[str, Window], pd.DataFrame]
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """The stretch in which the worst tool failed more than it usually does.
+
+    Attributes:
+        tool: The tool.
+        began: Its first bad call, naive UTC.
+        last_bad: Its last one.
+        first_degraded: The first answer that stood in; None if none did.
+        is_over: Whether calls went well again for a while before the window's end.
+    """
+
+    tool: str
+    began: datetime
+    last_bad: datetime
+    first_degraded: datetime | None
+    is_over: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Milestone:
+    """One line of the summary.
+
+    Attributes:
+        id: ``began``, ``detected``, ``mitigated`` or ``over``.
+        moment: Naive UTC; None where it did not happen.
+        sentence: What happened, or that nothing did.
+        short: The same in a few words.
+    """
+
+    id: str
+    moment: datetime | None
+    sentence: str
+    short: str = ""
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What stands above the timeline.
+
+    Attributes:
+        trouble: The worst tool's bad stretch; None where there is none.
+        milestones: In the order of time as it should be.
+        impact: Sentences on who was touched, and what it cost.
+    """
+
+    trouble: Trouble | None
+    milestones: tuple[Milestone, ...]
+    impact: tuple[str, ...]
+
+
+def summarise(evidence: Evidence, moments: Moments) -> Summary:
+    """Return the summary of a window.
+
+    Args:
+        evidence: What the store knows.
+        moments: Asks for the first and last bad calls of a tool in a part of the window.
+    """
+    trouble = find_trouble(evidence, moments)
+    lines = (_began(trouble), _detected(evidence, trouble), _mitigated(evidence, trouble),
+             _over(trouble))  # fmt: skip
+    return Summary(trouble, lines, tuple(_impact(evidence)))
+
+
+def find_trouble(evidence: Evidence, moments: Moments) -> Trouble | None:
+    """Return when the worst tool failed more than it usually does, None where none did."""
+    tool, usual = _worst(evidence)
+    if tool is None:
+        return None
+    series = evidence.series[evidence.series["tool"] == tool].set_index("bucket").sort_index()
+    bad = series["errors"] + series["degraded"]
+    width = _wide_enough(evidence, float(series["calls"].sum()))
+    grouped = pd.DataFrame({"bad": bad, "calls": series["calls"]}).resample(width).sum()
+    share = grouped["bad"] / grouped["calls"].where(grouped["calls"] > 0)
+    usual = float(share.quantile(0.25)) if usual is None else usual
+    is_bad = (grouped["bad"] >= LEAST_BAD) & (share > max(2 * usual, usual + LEAST_RISE))
+    if not is_bad.any():
+        return None
+    times = pd.DatetimeIndex(is_bad.index[is_bad])
+    all_bad = pd.DatetimeIndex(bad.index[bad > 0])
+    inside = all_bad[(all_bad >= times[0]) & (all_bad < times[-1] + width)]
+    near = NEAR_BUCKETS * evidence.bucket
+    first = _reached(inside[0], all_bad[all_bad < inside[0]][::-1], near)
+    last = _reached(inside[-1], all_bad[all_bad > inside[-1]], near)
+    zone = evidence.window.since.tzinfo
+    stretch = Window(
+        max(first.to_pydatetime().replace(tzinfo=zone), evidence.window.since),
+        min((last + evidence.bucket).to_pydatetime().replace(tzinfo=zone), evidence.window.until),
+    )
+    found = moments(tool, stretch)
+    if not len(found):
+        return None
+    degraded = found["first_degraded"].min()
+    return Trouble(
+        tool,
+        found["first_bad"].min().to_pydatetime(),
+        found["last_bad"].max().to_pydatetime(),
+        None if pd.isna(degraded) else degraded.to_pydatetime(),
+        bool((series.index >= last + CALM * width).any()),
+    )
+
+
+def _wide_enough(evidence: Evidence, calls: float) -> timedelta:
+    """Return a multiple of a bucket's width in which a tool with so many calls can be judged."""
+    buckets = max(1, evidence.window.length // evidence.bucket)
+    needed = max(1, round(ENOUGH * buckets / max(calls, 1)))
+    return evidence.bucket * min(needed, max(1, buckets // LEAST_GROUPS))
+
+
+def _reached(start: pd.Timestamp, steps: pd.DatetimeIndex, near: timedelta) -> pd.Timestamp:
+    """Return how far one gets from a bucket over others with bad calls, none far from the last.
+
+    A trouble begins and ends with few bad calls: else narrower buckets would find it shorter.
+    """
+    for step in steps:
+        if abs(step - start) > near:
+            break
+        start = step
+    return start
+
+
+def _worst(evidence: Evidence) -> tuple[str | None, float | None]:
+    """Return the tool that it is about, and its usual share of bad calls where that is known."""
+    for change in evidence.rises:
+        if change.measure.id == "errors" and "tool" in change.where:
+            return change.where["tool"], change.before
+    if not len(evidence.series):
+        return None, None
+    bad = evidence.series[["errors", "degraded"]].sum(axis=1)
+    by_tool = bad.groupby(evidence.series["tool"]).sum()
+    return str(by_tool.idxmax()), None
+
+
+def _began(trouble: Trouble | None) -> Milestone:
+    if trouble is None:
+        return Milestone("began", None, t("no tool failed more than it usually does"))
+    words = t("first bad call of {tool}, the worst tool", tool=named(trouble.tool))
+    return Milestone("began", trouble.began, words, named(trouble.tool))
+
+
+def _detected(evidence: Evidence, trouble: Trouble | None) -> Milestone:
+    firing = evidence.alerts[evidence.alerts["state"] == "firing"]
+    if trouble is not None:
+        firing = firing[firing["time"] >= trouble.began]
+    if len(firing):
+        first = firing.iloc[0]
+        moment = first["time"].to_pydatetime()
+        words = t("{alert} fired, the first alert", alert=named(first["alert"]))
+        return Milestone("detected", moment, words + _after(trouble, moment),
+                         _short_after(trouble, moment))  # fmt: skip
+    already = evidence.firing_before[evidence.firing_before["state"] == "firing"]
+    if len(already):
+        words = t("{alert} fired since before this window", alert=named(already.iloc[0]["alert"]))
+        return Milestone("detected", None, words)
+    return Milestone("detected", None, t("no alert fired"))
+
+
+def _mitigated(evidence: Evidence, trouble: Trouble | None) -> Milestone:
+    nothing = Milestone("mitigated", None, t("no breaker opened and nothing stood in"))
+    if trouble is None:
+        return nothing
+    moves = evidence.transitions
+    opened = moves[
+        (moves["tool"] == trouble.tool)
+        & moves["to_state"].isin([BreakerState.OPEN.value, BreakerState.ISOLATED.value])
+        & (moves["time"] >= trouble.began)
+    ]
+    found: list[tuple[datetime, str]] = []
+    if len(opened):
+        first = opened.iloc[0]
+        words = t("breaker {breaker} opened", breaker=named(first["breaker"]))
+        found.append((first["time"].to_pydatetime(), words))
+    if trouble.first_degraded is not None:
+        words = t("a stand-in answered for {tool}", tool=named(trouble.tool))
+        found.append((trouble.first_degraded, words))
+    if not found:
+        return nothing
+    moment, words = min(found)
+    return Milestone("mitigated", moment, words + _after(trouble, moment),
+                     _short_after(trouble, moment))  # fmt: skip
+
+
+def _after(trouble: Trouble | None, moment: datetime) -> str:
+    if trouble is None:
+        return ""
+    return t(", {time} after it began", time=theme.span(moment - trouble.began))
+
+
+def _short_after(trouble: Trouble | None, moment: datetime) -> str:
+    return "" if trouble is None else t("{time} later", time=theme.span(moment - trouble.began))
+
+
+def _over(trouble: Trouble | None) -> Milestone:
+    if trouble is None:
+        return Milestone("over", None, t("nothing to be over"))
+    if not trouble.is_over:
+        return Milestone("over", None, t("not over at the end of this window"))
+    lasted = theme.span(trouble.last_bad - trouble.began)
+    words = t("last bad call of {tool}; it lasted {time}", tool=named(trouble.tool), time=lasted)
+    return Milestone("over", trouble.last_bad, words, t("lasted {time}", time=lasted))
+
+
+def _impact(evidence: Evidence) -> list[str]:
+    totals = evidence.totals
+    share = theme.percent(theme.ratio(totals["affected"], evidence.all_calls))
+    lines = [
+        t("{calls} of {all} calls affected ({share}): {errors} errors, {rejected} rejected, "
+          "{degraded} answered by a stand-in, {unusable} answered unusably.",
+          calls=_count(totals["affected"]), all=_count(evidence.all_calls), share=share,
+          errors=_count(totals["errors"]), rejected=_count(totals["rejected"]),
+          degraded=_count(totals["degraded"]), unusable=_count(totals["unusable"])),
+    ]  # fmt: skip
+    touched = (
+        n("{count} tool", "{count} tools", int(totals["tools"])),
+        n("{count} agent", "{count} agents", int(totals["agents"])),
+        n("{count} session", "{count} sessions", int(totals["sessions"])),
+    )
+    lines.append(t("Touched: {what}.", what=", ".join(touched)))
+    cost = totals["cost_of_these"]
+    if cost is not None and not pd.isna(cost):
+        lines.append(t("Affected calls cost {cost} ({told} of them tell what they cost).",
+                       cost=f"{cost:,.4g}", told=_count(totals["priced"])))  # fmt: skip
+    return lines
+
+
+def _count(value: Any) -> str:
+    """Return a whole number of calls: a report is to be checked."""
+    return f"{float(value):,.0f}"
