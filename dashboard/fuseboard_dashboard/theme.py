@@ -91,12 +91,12 @@ OUTCOME_MARKS: Final[dict[str, Mark]] = {
 }
 
 ANSWER_MARKS: Final[dict[str, Mark]] = {
-    "default": Mark("Default value", RED, "■", "\\", "longdash", "x"),
+    "default": Mark("Default", RED, "■", "\\", "longdash", "x"),
     "fallback": Mark("Fallback", VIOLET, "⇄", "x", "dot", "square"),
     "stale": Mark("Stale cache", ORANGE, "◷", "/", "dash", "diamond"),
     "untold": Mark("Source not told", MAUVE, "?", "-", "longdashdot", "star"),
     "partial": Mark("Partial", GREEN, "◐", ".", "dashdot", "triangle-up"),
-    "cache": Mark("Fresh cache", SLATE, "▣", "", "solid", "circle"),
+    "cache": Mark("Cache hit", SLATE, "▣", "", "solid", "circle"),
 }
 """Answers by where they came from, the least like the real thing first."""
 

@@ -233,7 +233,7 @@ def test_edges_in_trouble_differ_in_more_than_colour(filled: Store) -> None:
     svg = base64.b64decode(source).decode()
     assert svg.count('stroke-dasharray="12 4"') == 4  # planner → read, write; read, write → db
     assert svg.count('stroke-dasharray="none"') == 5
-    assert sorted(re.findall(r'class="fb-chip"[^>]*>([^<]+)<', markup)) == [
+    assert sorted(re.findall(r'class="fb-edge-share"[^>]*>([^<]+)<', markup)) == [
         "✖ 25.0 %", "✖ 33.3 %", "✖ 33.3 %", "✖ 50.0 %",
     ]  # fmt: skip
 

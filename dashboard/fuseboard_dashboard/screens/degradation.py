@@ -127,7 +127,7 @@ def _hint(kind: str) -> str:
 
 def _hits(places: pd.DataFrame) -> markup.Stat:
     hits = answers.cache_hit_ratio(places)
-    note = t("of calls at a cache") if hits is not None else t("no cache seen")
+    note = t("of calls there") if hits is not None else t("no cache seen")
     return markup.Stat(
         "cache-hit-ratio", t("Cache hits"), theme.percent(hits), hits, note,
         hint=t("answers from a cache within their time / calls that were to be answered, of tools "
@@ -138,8 +138,10 @@ def _hits(places: pd.DataFrame) -> markup.Stat:
 def _age(view: View) -> markup.Stat:
     frame = view.ask("page_answer_ages", bucket_us=WHOLE_WINDOW)
     row = record(frame) if len(frame) else {"p50": None, "p95": None, "oldest": None}
-    note = t("p50 {p50}, oldest {oldest}", p50=theme.seconds(row["p50"]),
-             oldest=theme.seconds(row["oldest"])) if len(frame) else t("no age told")  # fmt: skip
-    return markup.Stat("answer-age-p95", t("Age p95"), theme.seconds(row["p95"]), row["p95"], note,
-                       hint=t("age of answers that tell it, from a cache or as a tool sets it"),
-                       )  # fmt: skip
+    oldest = t("oldest {oldest}", oldest=theme.seconds(row["oldest"]))
+    hint = t(
+        "age of answers that tell it, from a cache or as a tool sets it; p50 {p50}",
+        p50=theme.seconds(row["p50"]),
+    )
+    return markup.Stat("answer-age-p95", t("Age p95"), theme.seconds(row["p95"]), row["p95"],
+                       oldest if len(frame) else t("no age told"), hint=hint)  # fmt: skip
