@@ -160,7 +160,7 @@ def sentence(blast: Blast, length: timedelta) -> str:
         length: Of the window.
     """
     parts = (_lasted(blast, length), _turned(blast), _whom(blast), _flapped(blast))
-    return "; ".join(part for part in parts if part)
+    return t("; ").join(part for part in parts if part)
 
 
 def _lasted(blast: Blast, length: timedelta) -> str:
@@ -171,7 +171,7 @@ def _lasted(blast: Blast, length: timedelta) -> str:
                        share=share))  # fmt: skip
     if blast.half_open_seconds:
         parts.append(t("half-open {time}", time=time(blast.half_open_seconds)))
-    words = ", ".join(parts) or t("not open in this window")
+    words = t(", ").join(parts) or t("not open in this window")
     if not blast.processes_not_closed:
         return words
     return n(
@@ -192,7 +192,7 @@ def _turned(blast: Blast) -> str:
     if number := round(blast.stopped):
         parts.append(n("{calls} retry cut short", "{calls} retries cut short", number,
                        calls=theme.count(number)))  # fmt: skip
-    return ", ".join(parts) or t("no call turned away")
+    return t(", ").join(parts) or t("no call turned away")
 
 
 def _whom(blast: Blast) -> str:

@@ -66,7 +66,7 @@ def fault_words(of: Any) -> str:
         known.append(str(of.error_type))
     if of.http_status is not None:
         known.append(t("HTTP {status}", status=int(of.http_status)))
-    return ", ".join(known)
+    return t(", ").join(known)
 
 
 def change(of: Any) -> str:
@@ -83,7 +83,7 @@ def change(of: Any) -> str:
     if of.calls:
         counts = t("{failures} of {calls} failed", failures=int(of.failures or 0),
                    calls=int(of.calls))  # fmt: skip
-    why = ", ".join(part for part in (reason, counts) if part)
+    why = t(", ").join(part for part in (reason, counts) if part)
     return f"{words}: {why}." if why else f"{words}."
 
 

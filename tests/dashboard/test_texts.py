@@ -62,7 +62,7 @@ def test_the_catalogue_is_as_the_script_writes_it() -> None:
 NAMES = {
     "HTTP", "HTTP {status}", "p50", "p95", "p99", "{title} ({zone})", "{window} (> {limit}×)",
     "Span id",
-    "SLOs", "Tokens", "%d %b %H:%M:%S", "%d %b %Y %H:%M:%S",
+    "SLOs", "Tokens", "{some} of {all}",
 }  # fmt: skip
 """What a Chinese reader calls the same, or what is no words at all."""
 
@@ -73,7 +73,8 @@ def test_a_translation_is_chinese() -> None:
         for e in entries()[1:]
         if not re.search(r"[\u3002-\u9fff\uff00-\uffef]", "".join(e.forms))
     ]
-    assert sorted(set(same) - NAMES) == []
+    times = {english for english in same if "%b" in english}
+    assert sorted(set(same) - NAMES - times) == []
 
 
 def test_a_translation_has_chinese_punctuation() -> None:

@@ -124,8 +124,29 @@ def time_axis(figure: go.Figure, axis: TimeAxis, **where: int) -> None:
     """Fix the x axis to the whole window, so that charts of a page line up."""
     ends = [axis.wall(axis.window.since), axis.wall(axis.window.until)]
     figure.update_xaxes(
-        type="date", range=ends, title={"text": axis.title, "standoff": 6}, showgrid=False, **where
+        type="date", range=ends, title={"text": axis.title, "standoff": 6}, showgrid=False,
+        tickformatstops=_time_forms(), hoverformat=t("%b %-d, %Y, %H:%M:%S"), **where,
+    )  # fmt: skip
+
+
+def _time_forms() -> list[dict[str, object]]:
+    """Return how moments read at ticks that are so many milliseconds apart, as d3 writes it.
+
+    Plotly's own forms are English, whatever the language; the second line is drawn only where it
+    differs from the tick before.
+    """
+    forms = (
+        (1_000, t("%H:%M:%S.%L\n%b %-d, %Y")),
+        (60_000, t("%H:%M:%S\n%b %-d, %Y")),
+        (86_400_000, t("%H:%M\n%b %-d, %Y")),
     )
+    edges = [None, *(edge for edge, _ in forms)]
+    stops: list[dict[str, object]] = [
+        # Both ends of a range belong to it, the first that fits counts.
+        {"dtickrange": [edges[place], edge - 1], "value": value}
+        for place, (edge, value) in enumerate(forms)
+    ]
+    return [*stops, {"dtickrange": [86_400_000, None], "value": t("%b %-d\n%Y")}]
 
 
 def value_axis(figure: go.Figure, unit: str, tickformat: str = "", **where: int) -> None:

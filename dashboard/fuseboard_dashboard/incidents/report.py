@@ -114,7 +114,7 @@ def _chosen(found: Incident) -> str:
     for title, values in ((t("tools"), filters.tools), (t("regions"), filters.regions)):
         if values:
             words.append(f"{title} {', '.join(code(_one_line(value)) for value in values)}")
-    return t("Only {filters}.", filters=", ".join(words)) if words else ""
+    return t("Only {filters}.", filters=t(", ").join(words)) if words else ""
 
 
 def _one_line(text: str) -> str:

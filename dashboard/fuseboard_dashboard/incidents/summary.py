@@ -248,7 +248,7 @@ def _impact(evidence: Evidence) -> list[str]:
         n("{count} agent", "{count} agents", int(totals["agents"])),
         n("{count} session", "{count} sessions", int(totals["sessions"])),
     )
-    lines.append(t("Touched: {what}.", what=", ".join(touched)))
+    lines.append(t("Touched: {what}.", what=t(", ").join(touched)))
     cost = totals["cost_of_these"]
     if cost is not None and not pd.isna(cost):
         lines.append(t("Affected calls cost {cost} ({told} of them tell what they cost).",

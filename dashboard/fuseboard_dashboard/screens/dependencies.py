@@ -124,7 +124,7 @@ def _sentence(view: View, fate: Fate, stretch: str) -> str:
 
 
 def _names(names: list[str]) -> str:
-    shown = ", ".join(markup.shorten(name, 40) for name in names[:MOST_NAMES])
+    shown = t(", ").join(markup.shorten(name, 40) for name in names[:MOST_NAMES])
     more = len(names) - MOST_NAMES
     return shown if more <= 0 else n("{names} and {count} more", "{names} and {count} more", more,
                                      names=shown)  # fmt: skip
