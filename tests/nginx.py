@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import subprocess
+import urllib.error
+import urllib.request
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.processes import answers, free_port, wait_until
+from tests.processes import free_port, wait_until
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "nginx" / "fuseboard.conf"
 MAIN = """
@@ -43,6 +45,7 @@ class Nginx:
         folder: Everything it writes is in here.
         ui_port: Port of the dashboard behind it.
         replacements: Further changes of the example.
+        more: Lines for the place of the dashboard.
     """
 
     binary: Path
@@ -50,6 +53,7 @@ class Nginx:
     ui_port: int
     port: int = field(default_factory=free_port)
     replacements: tuple[tuple[str, str], ...] = ()
+    more: str = ""
     process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -66,6 +70,8 @@ class Nginx:
         )
         # Own ones last: a variant may replace a line that has the port.
         site = changed(EXAMPLE.read_text(), *self.replacements, *own)
+        place = "    location /fuseboard/ {\n"
+        site = changed(site, (place, f"{place}{self.more}\n"))
         (self.folder / "site.conf").write_text(site)
         (self.folder / "nginx.conf").write_text(MAIN)
         command = [
@@ -79,7 +85,13 @@ class Nginx:
     def is_ready(self) -> bool:
         assert self.process is not None
         assert self.process.poll() is None, (self.folder / "output.log").read_text()
-        return answers(f"{self.url}/healthz")
+        try:
+            with urllib.request.urlopen(f"{self.url}/healthz", timeout=2):
+                return True
+        except urllib.error.HTTPError as error:
+            return error.code == 401  # it asks for a password
+        except OSError:
+            return False
 
     def stop(self) -> None:
         """Stop, which cuts every connection."""

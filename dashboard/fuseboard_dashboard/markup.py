@@ -40,6 +40,7 @@ Hooks for tests and scripts, stable like an API:
   (``data-span``, ``data-tool``, ``data-region``, ``data-outcome``, ``data-class``,
   ``data-attempts``, ``data-args-hash``), ``fb-span`` and ``fb-change-row``; ``fb-story`` in a call;
   ``fb-trace-unknown``, ``fb-trace-malformed`` and ``fb-no-traces`` where there is none;
+* ``data-testid="fb-visitor"`` in the sidebar: who is logged in;
 * ``data-testid="fb-reading"`` in a page's head while the store takes over a second;
 * ``data-testid="fb-problem"`` where a panel could not be drawn, ``fb-first-run`` and
   ``fb-no-match`` on the empty states, ``fb-notice`` on ignored URL parameters, ``fb-narrowed``
@@ -113,6 +114,14 @@ def brand() -> str:
     """Return the product's mark."""
     source = f"data:image/svg+xml;base64,{b64encode(_LOGO.encode()).decode()}"
     return f'<div class="fb fb-brand"><img alt="" src="{source}"><span>fuseboard</span></div>'
+
+
+def visitor(words: str, who: str) -> str:
+    """Return who is logged in; ``who`` comes from outside."""
+    return (
+        f'<div class="fb fb-visitor" data-testid="fb-visitor"><span class="fb-quiet">{esc(words)}'
+        f"</span> {name(who)}</div>"
+    )
 
 
 def badge(mark: theme.Mark, text: str | None = None, *, loud: bool = False) -> str:

@@ -10,7 +10,7 @@ import streamlit as st
 from streamlit.navigation.page import Page
 
 from fuseboard.conventions import ErrorClass
-from fuseboard_dashboard import filters, language, markup, source, theme
+from fuseboard_dashboard import filters, language, markup, source, theme, visitor
 from fuseboard_dashboard.data import CACHE
 from fuseboard_dashboard.filters import DEFAULT_RANGE, PRESETS, Filters, Known, rfc3339
 from fuseboard_dashboard.language import t
@@ -101,6 +101,7 @@ def draw(pages: Sequence[Page]) -> None:
         menu = st.container(gap="xxsmall")
         _draw_filters(known)
         _draw_language()
+        visitor.draw()
     now = chosen()
     _write_url(now)
     with menu:

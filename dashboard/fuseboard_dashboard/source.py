@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import Final
 
 from fuseboard.errors import ConfigurationError
 from fuseboard_collector.reading import Reader
 from fuseboard_dashboard.objectives import ObjectiveBook
+
+VIEWER_HEADER: Final = "X-Fuseboard-Viewer"
+"""In which the server tells who is logged in; what clients send under this name it drops."""
 
 
 def _now() -> datetime:
@@ -25,6 +29,8 @@ class Source:
         otlp_endpoint: Base URL that agents send to; shown on the first-run page.
         demo: Whether the bundled demo is running.
         objectives: What is asked of the tools.
+        has_login: Whether the server lets in only whom it knows.
+        can_log_out: Whether that login is ours to end; a proxy's is not.
         clock: Tells the time, in UTC.
     """
 
@@ -33,6 +39,8 @@ class Source:
     otlp_endpoint: str = "http://127.0.0.1:4318"
     demo: bool = False
     objectives: ObjectiveBook = field(default_factory=ObjectiveBook)
+    has_login: bool = False
+    can_log_out: bool = False
     clock: Callable[[], datetime] = _now
 
 

@@ -14,9 +14,11 @@ from starlette.routing import Route
 from fuseboard_server.below_path import BelowPath
 from fuseboard_server.dispatch import AsgiApp, PortDispatcher
 from fuseboard_server.hosts import HostAllowList
+from fuseboard_server.login.oidc import Oidc
 from fuseboard_server.presence import Presence
-from fuseboard_server.public import PublicAddress, names
+from fuseboard_server.public import Front, names
 from fuseboard_server.settings import ServeSettings
+from fuseboard_server.sockets import is_loopback
 
 if TYPE_CHECKING:
     from fuseboard_alerts.evaluator import Evaluator
@@ -47,9 +49,10 @@ def build_app(
     lifespan: Callable[[Any], Any],
 ) -> AsgiApp:
     """Return the whole ASGI application of ``fuseboard serve``."""
-    hosts = HostAllowList(
-        settings.host, (settings.ui_host, *names(settings.ui_url, settings.allow_hosts))
-    )
+    own = (settings.host, settings.ui_host)
+    # Beyond loopback on either port, addresses are answered to; they can't be rebound.
+    widest = next((host for host in own if not is_loopback(host)), settings.host)
+    hosts = HostAllowList(widest, (*own, *names(settings.ui_url, settings.allow_hosts)))
     collector = build_collector(settings, store, here, intake)
     dashboard = build_dashboard(settings, store, here, lifespan)
     return PortDispatcher(dashboard, collector, collector_port, hosts)
@@ -92,6 +95,7 @@ def build_dashboard(
     from fuseboard_dashboard import source
     from fuseboard_dashboard.objectives import ObjectiveBook
 
+    front = Front(here.dashboard, settings.ui_url, settings.login)
     source.configure(
         source.Source(
             reader=store,
@@ -99,36 +103,37 @@ def build_dashboard(
             otlp_endpoint=here.collector,
             demo=settings.demo,
             objectives=settings.objectives or ObjectiveBook(),
+            has_login=front.login is not None,
+            can_log_out=front.is_ours_to_end,
         )
     )
     hint = f"this is the dashboard's port; OTLP and the read API are at {here.collector}"
     health = [route for route in api.routes(store) if route.path in {"/healthz", "/readyz"}]
-    return build_pages(hint, health, lifespan, settings.ui_url)
+    return build_pages(hint, health, lifespan, front)
 
 
 def build_pages(
-    hint: str,
-    health: list[Route],
-    lifespan: Callable[[Any], Any],
-    public: PublicAddress | None = None,
+    hint: str, health: list[Route], lifespan: Callable[[Any], Any], front: Front
 ) -> AsgiApp:
-    """Return Streamlit's app, with what else is asked for on its port.
+    """Return Streamlit's app behind its login, with what else is asked for on its port.
 
     Args:
         hint: What a client is told that takes the port for the collector's.
         health: Routes of health checks.
         lifespan: What runs as long as the app.
-        public: The address as people open it; None: where it listens.
+        front: How people reach it.
     """
     import streamlit as st
 
     from fuseboard_dashboard.theme import streamlit_options
+    from fuseboard_server.login.guarding import guarded
 
-    _configure_streamlit({**streamlit_options(), **SERVER_OPTIONS, **public_options(public)})
-    path = public.path if public else ""
+    _configure_streamlit({**streamlit_options(), **SERVER_OPTIONS, **front_options(front)})
+    path = front.path
     wrong_port = _not_here(hint)
     app: AsgiApp = st.App(
         _dashboard_script(),
+        secrets=front.login.secrets(front.address) if isinstance(front.login, Oidc) else None,
         lifespan=lifespan,
         routes=[
             *(Route(f"{path}{route.path}", route.endpoint, methods=["GET"]) for route in health),
@@ -136,7 +141,7 @@ def build_pages(
             Route(f"{path}/api/{{path:path}}", wrong_port, methods=["GET", "POST"]),
         ],
     )
-    return BelowPath(app, path)
+    return BelowPath(guarded(app, front.login, front.address, hint), path)
 
 
 SERVER_OPTIONS: dict[str, object] = {
@@ -147,15 +152,20 @@ SERVER_OPTIONS: dict[str, object] = {
 """Streamlit settings that are the server's business; looks are the theme's."""
 
 
-def public_options(public: PublicAddress | None) -> dict[str, object]:
-    """Return the Streamlit settings of an address that is a reverse proxy's.
+def front_options(front: Front) -> dict[str, object]:
+    """Return the Streamlit settings of how people reach the dashboard.
 
-    Its origin is let in by name: a proxy that says its own Host to us would make every websocket
-    look like another site's.
+    The origin of a reverse proxy is let in by name: one that says its own Host to us would make
+    every websocket look like another site's.
     """
-    if public is None:
-        return {}
-    return {"server.baseUrlPath": public.path, "server.corsAllowedOrigins": [public.origin]}
+    found: dict[str, object] = {}
+    if front.public is not None:
+        found["server.baseUrlPath"] = front.public.path
+        found["server.corsAllowedOrigins"] = [front.public.origin]
+    if isinstance(front.login, Oidc):
+        # For the session that lasts while somebody is at the provider: over a restart, too.
+        found["server.cookieSecret"] = front.login.cookie_secret
+    return found
 
 
 def _dashboard_script() -> Path:

@@ -33,7 +33,7 @@ from fuseboard_server.settings import (
     ENV_TOKEN,
     SERVER_VARIABLES,
 )
-from fuseboard_server.sockets import is_free
+from fuseboard_server.sockets import is_free, is_loopback
 
 FREE_SPACE_WARNING = 1_000_000_000
 """Bytes; the store itself refuses to write near a full disk."""
@@ -236,6 +236,27 @@ def _data_file(setup: Setup) -> Iterator[Finding]:
     yield from _resting_store(path)
 
 
+def _dashboard(setup: Setup) -> Iterator[Finding]:
+    """Say who gets to see the dashboard of the server that runs on the folder."""
+    owner = presence.running(setup.data)
+    if owner is None:
+        return
+    if owner.login:
+        seen = f"at {owner.address}, login: {owner.login}"
+        yield Finding(Grade.OK, "dashboard", seen)
+        return
+    is_here = is_loopback(urlsplit(owner.dashboard).hostname or "")
+    if is_here and not owner.public:
+        yield Finding(Grade.OK, "dashboard", f"at {owner.address}, for this machine, no login")
+        return
+    yield Finding(
+        Grade.WARN,
+        "dashboard",
+        f"at {owner.address}, without a login of ours: whoever reaches it sees everything",
+        "start it with --oidc-config FILE or --trust-user-header NAME, or have the proxy ask",
+    )
+
+
 def _running_store(owner: presence.Presence) -> Iterator[Finding]:
     from fuseboard_collector.errors import StoreError
     from fuseboard_collector.remote import RemoteReader
@@ -362,6 +383,7 @@ CHECKS: tuple[Check, ...] = (
     _hash_key,
     _data_folder,
     _data_file,
+    _dashboard,
     _ports,
     _collector,
 )

@@ -16,15 +16,19 @@ class Doors:
 
     Attributes:
         host: Address of OTLP and the read API.
-        ui_host: Address of the dashboard, which knows no login.
+        ui_host: Address of the dashboard.
         token: What senders need; None: nothing.
         read_token: What readers over the read API need; None: nothing.
+        has_login: Whether the dashboard lets in only who is logged in.
+        ui_flag: What changes ``ui_host``.
     """
 
     host: str
     ui_host: str
     token: str | None = field(default=None, repr=False)
     read_token: str | None = field(default=None, repr=False)
+    has_login: bool = False
+    ui_flag: str = "--ui-host"
 
     def open_ones(self) -> list[str]:
         """Return what anybody on the network could do, in words, each with its remedy."""
@@ -34,10 +38,11 @@ class Doors:
                 found.append("send telemetry (set --token or --token-file)")
             if self.read_token is None:
                 found.append("read the calls over the read API (set --read-token)")
-        if not is_loopback(self.ui_host):
+        if not is_loopback(self.ui_host) and not self.has_login:
             found.append(
-                "open the dashboard, which asks for no login (keep it here with "
-                "--ui-host 127.0.0.1, or put an authenticating proxy in front)"
+                "open the dashboard, which asks for no login (set --oidc-config FILE, or "
+                "--trust-user-header NAME behind a proxy that logs people in, or keep it here with "
+                f"{self.ui_flag} 127.0.0.1)"
             )
         return found
 

@@ -26,6 +26,7 @@ class Presence:
         collector: Address of OTLP/HTTP and of the read API.
         grpc: Host and port of OTLP/gRPC; empty where it is off.
         public: Address of the dashboard through a reverse proxy; empty without one.
+        login: How people log in to the dashboard, in words; empty: nobody has to.
     """
 
     pid: int
@@ -33,6 +34,7 @@ class Presence:
     collector: str
     grpc: str = ""
     public: str = ""
+    login: str = ""
 
     @property
     def address(self) -> str:
@@ -64,6 +66,7 @@ def read(data: Path) -> Presence | None:
             str(fields["collector"]),
             str(fields.get("grpc", "")),
             str(fields.get("public", "")),
+            str(fields.get("login", "")),
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None

@@ -5,8 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
+
+if TYPE_CHECKING:
+    from fuseboard_server.login import Login
 
 EXAMPLE: Final = "https://ops.example/fuseboard"
 _SEGMENT: Final = re.compile(r"[A-Za-z0-9_~-][A-Za-z0-9._~-]*")
@@ -30,6 +33,45 @@ class PublicAddress:
     def url(self) -> str:
         """Return the whole address."""
         return f"{self.origin}{self.path}"
+
+
+@dataclass(frozen=True, slots=True)
+class Front:
+    """How people reach a dashboard.
+
+    Attributes:
+        own: Address that it listens on.
+        public: The address as people open it; None: its own.
+        login: How they log in; None: nobody has to.
+    """
+
+    own: str
+    public: PublicAddress | None = None
+    login: Login | None = None
+
+    @property
+    def address(self) -> str:
+        """Return where people open it, without a slash at the end."""
+        return self.public.url if self.public else self.own
+
+    @property
+    def path(self) -> str:
+        """Return the prefix of its paths; empty without one."""
+        return self.public.path if self.public else ""
+
+    @property
+    def is_ours_to_end(self) -> bool:
+        """Tell whether people log out here; of a proxy's login only the proxy can let them out."""
+        return self.login is not None and self.login.can_log_out
+
+    @property
+    def lines(self) -> list[str]:
+        """Return what a command says of it when it is ready: for people, and the proxy in front."""
+        is_proxied = f" (a proxy's; its own is {self.own})" if self.public else ""
+        found = [f"  Dashboard  {self.address}{is_proxied}"]
+        if self.login is not None:
+            found.append(f"  Login      {self.login.words}")
+        return found
 
 
 def parse(text: str) -> PublicAddress:
@@ -60,8 +102,3 @@ def parse(text: str) -> PublicAddress:
 def names(public: PublicAddress | None, others: Iterable[str]) -> tuple[str, ...]:
     """Return the names that a server answers to besides its own."""
     return (*others, *((public.host,) if public else ()))
-
-
-def described(public: PublicAddress | None, own: str) -> str:
-    """Return where the dashboard is, in words: for people, and for the proxy in front."""
-    return f"{public.url} (a proxy's; its own is {own})" if public else own

@@ -14,7 +14,8 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from fuseboard_server.exits import CommandError, Exit
-from fuseboard_server.public import described
+from fuseboard_server.login.checks import check_front
+from fuseboard_server.public import Front
 from fuseboard_server.running import Server, configured, stopping_quietly
 from fuseboard_server.sockets import bind, port_of, url
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from fuseboard_collector.api import RemoteReader
     from fuseboard_dashboard.objectives import ObjectiveBook
     from fuseboard_server.dispatch import AsgiApp
+    from fuseboard_server.login import Login
     from fuseboard_server.public import PublicAddress
 
 ANSWER_SECONDS = 20.0
@@ -41,6 +43,7 @@ class DashboardSettings:
         ui_url: The address as people open it; None: where it listens.
         allow_hosts: Further names that are answered to.
         objectives: What is asked of tools; None: the defaults.
+        login: How people log in; None: nobody has to.
     """
 
     collector: str
@@ -50,6 +53,7 @@ class DashboardSettings:
     ui_url: PublicAddress | None = None
     allow_hosts: tuple[str, ...] = ()
     objectives: ObjectiveBook | None = None
+    login: Login | None = None
 
 
 def run(settings: DashboardSettings) -> None:
@@ -62,15 +66,15 @@ def run(settings: DashboardSettings) -> None:
         from fuseboard_collector.api import RemoteReader
 
         reader = RemoteReader(settings.collector, ANSWER_SECONDS, settings.token)
-        about = About(reader, settings.collector, settings.objectives)
-        app = _build(settings, reader, about)
-        address = described(settings.ui_url, url(settings.host, port_of(listener)))
+        front = Front(url(settings.host, port_of(listener)), settings.ui_url, settings.login)
+        check_front(front, settings.host)
+        app = _build(settings, reader, front)
 
         def is_ready() -> None:
-            click.echo(
-                f"fuseboard dashboard is ready\n  Dashboard  {address}\n"
-                f"  Reads from {settings.collector}\nCtrl-C stops it."
-            )
+            click.echo("\n".join([
+                "fuseboard dashboard is ready", *front.lines,
+                f"  Reads from {settings.collector}", "Ctrl-C stops it.",
+            ]))  # fmt: skip
 
         try:
             Server(configured(app), is_ready).run(sockets=[listener])
@@ -80,15 +84,16 @@ def run(settings: DashboardSettings) -> None:
         click.echo("fuseboard dashboard stopped.")
 
 
-def _build(settings: DashboardSettings, reader: RemoteReader, about: About) -> AsgiApp:
+def _build(settings: DashboardSettings, reader: RemoteReader, front: Front) -> AsgiApp:
     from fuseboard_server.composition import build_pages
     from fuseboard_server.dispatch import PortDispatcher
     from fuseboard_server.hosts import HostAllowList
     from fuseboard_server.public import names
 
+    about = About(reader, settings.collector, front, settings.objectives)
     about.tell()
     hint = f"this is a dashboard; OTLP and the read API are at {settings.collector}"
-    pages = build_pages(hint, _health(reader), about.lifespan, settings.ui_url)
+    pages = build_pages(hint, _health(reader), about.lifespan, front)
     hosts = HostAllowList(settings.host, names(settings.ui_url, settings.allow_hosts))
     return PortDispatcher(pages, pages, settings.port, hosts)
 
@@ -99,14 +104,20 @@ class About:
     Args:
         reader: Reads from the collector.
         address: The collector's, shown where agents are told what to send to.
+        front: How people reach the pages.
         objectives: What is asked of tools; None: the defaults.
     """
 
     def __init__(
-        self, reader: RemoteReader, address: str, objectives: ObjectiveBook | None = None
+        self,
+        reader: RemoteReader,
+        address: str,
+        front: Front,
+        objectives: ObjectiveBook | None = None,
     ) -> None:
         self._reader = reader
         self._address = address
+        self._front = front
         self._objectives = objectives
 
     def tell(self, found: dict[str, Any] | None = None) -> None:
@@ -126,6 +137,8 @@ class About:
                 otlp_endpoint=self._address,
                 demo=bool(known.get("demo", False)),
                 objectives=self._objectives or ObjectiveBook(),
+                has_login=self._front.login is not None,
+                can_log_out=self._front.is_ours_to_end,
             )
         )
 

@@ -8,26 +8,55 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 
 import uvicorn
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
+from websockets import http11
 
 from fuseboard_server.connections import PatientProtocol
 from fuseboard_server.stopping import stop_signals
 
 if TYPE_CHECKING:
-    from fuseboard_server.dispatch import AsgiApp
+    from fuseboard_server.dispatch import AsgiApp, Receive, Scope, Send
 
 SHUTDOWN_SECONDS = 5
 """How long open requests may take to finish after a stop was asked for."""
 KEEP_ALIVE_SECONDS = 65
 """How long a connection may lie idle: longer than agents pause between their batches."""
 
+MAX_HEADER: Final = 32768
+"""Bytes of a websocket's header: the cookies of a login are more than the 8 KiB of the library."""
+PEER: Final = "fuseboard.peer"
+"""Of a request's scope: host and port of the connection, which no header can change."""
+
+
+class PeerKept:
+    """Say of each request where its connection comes from, before a proxy's headers are read.
+
+    uvicorn puts what ``X-Forwarded-For`` says in the place of the peer on connections from this
+    machine, so that a proxy's clients do not count as this machine.
+
+    Args:
+        app: The application.
+        config: Says whose headers are read.
+    """
+
+    def __init__(self, app: AsgiApp, config: uvicorn.Config) -> None:
+        self._app: Any = ProxyHeadersMiddleware(cast("Any", app), config.forwarded_allow_ips)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Hand one request, connection or lifespan on."""
+        scope[PEER] = scope.get("client")
+        await self._app(scope, receive, send)
+
 
 def configured(app: AsgiApp) -> uvicorn.Config:
     """Return uvicorn's configuration for an application."""
-    return uvicorn.Config(
+    http11.MAX_LINE_LENGTH = max(http11.MAX_LINE_LENGTH, MAX_HEADER)
+    config = uvicorn.Config(
         app,
+        proxy_headers=False,
         ws="websockets-sansio",
         log_level="warning",
         access_log=False,
@@ -37,6 +66,8 @@ def configured(app: AsgiApp) -> uvicorn.Config:
         timeout_graceful_shutdown=SHUTDOWN_SECONDS,
         lifespan="on",
     )
+    config.app = cast("Any", PeerKept(app, config))
+    return config
 
 
 class Server(uvicorn.Server):

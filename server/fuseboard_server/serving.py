@@ -16,7 +16,8 @@ import uvicorn
 
 from fuseboard_server import garbage, presence
 from fuseboard_server.exits import CommandError, Exit
-from fuseboard_server.public import described
+from fuseboard_server.login.checks import check_front
+from fuseboard_server.public import Front
 from fuseboard_server.running import SHUTDOWN_SECONDS, Server, configured, stopping_quietly
 from fuseboard_server.settings import DATA_FILE, ServeSettings
 from fuseboard_server.sockets import Wanted, address_of, bind_all, port_of, url
@@ -42,7 +43,9 @@ def run(settings: ServeSettings) -> None:
             collector=url(settings.host, port_of(sockets.collector)),
             grpc="" if sockets.grpc is None else _shown(settings.host, port_of(sockets.grpc)),
             public="" if settings.ui_url is None else settings.ui_url.url,
+            login="" if settings.login is None else settings.login.words,
         )
+        check_front(_front(settings, here), settings.ui_host)
         with _opened_store(settings) as store:
             _serve(settings, store, here, sockets)
     with suppress(OSError):  # the terminal may be what ended
@@ -210,10 +213,14 @@ def explain_store_error(error: Exception) -> CommandError:
     return CommandError(str(error), code)
 
 
+def _front(settings: ServeSettings, here: presence.Presence) -> Front:
+    return Front(here.dashboard, settings.ui_url, settings.login)
+
+
 def _print_welcome(settings: ServeSettings, here: presence.Presence) -> None:
     lines = [
         "fuseboard is ready",
-        f"  Dashboard  {described(settings.ui_url, here.dashboard)}",
+        *_front(settings, here).lines,
         f"  OTLP/HTTP  {here.collector}",
         f"  OTLP/gRPC  {here.grpc or 'off'}",
         f"  Data       {settings.store or settings.data}",

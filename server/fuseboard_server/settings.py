@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from fuseboard_collector.store.clickhouse.address import Address
     from fuseboard_dashboard.objectives import ObjectiveBook
+    from fuseboard_server.login import Login
     from fuseboard_server.public import PublicAddress
 
 DEFAULT_HOST = "127.0.0.1"
@@ -24,11 +25,12 @@ ENV_STORE = "FUSEBOARD_STORE"
 ENV_STORE_PASSWORD = "FUSEBOARD_STORE_PASSWORD"  # noqa: S105 (its name, not its value)
 ENV_TOKEN = "FUSEBOARD_TOKEN"  # noqa: S105 (a name)
 ENV_READ_TOKEN = "FUSEBOARD_READ_TOKEN"  # noqa: S105 (a name)
+ENV_OIDC_CONFIG = "FUSEBOARD_OIDC_CONFIG"
 ENV_ALLOCATOR = "FUSEBOARD_ALLOCATOR"
 ENV_OBJECTIVES = "FUSEBOARD_OBJECTIVES"
 SERVER_VARIABLES = frozenset(
-    {ENV_DATA, ENV_STORE, ENV_STORE_PASSWORD, ENV_TOKEN, ENV_READ_TOKEN, ENV_ALLOCATOR,
-     ENV_OBJECTIVES}
+    {ENV_DATA, ENV_STORE, ENV_STORE_PASSWORD, ENV_TOKEN, ENV_READ_TOKEN, ENV_OIDC_CONFIG,
+     ENV_ALLOCATOR, ENV_OBJECTIVES}
 )  # fmt: skip
 """Every variable that the command line reads; the agent's are in the conventions."""
 
@@ -57,6 +59,7 @@ class ServeSettings:
         raises_alerts: Whether alerts are evaluated here, and not by another server on the store.
         ui_url: The dashboard's address as people open it; None: where it listens.
         allow_hosts: Further names that the server answers to.
+        login: How people log in to the dashboard; None: nobody has to.
         keep_arguments: Whether the arguments of foreign calls are stored.
         demo: Whether the calls come from the demo agent.
         store: A ClickHouse database to store in, instead of a file in ``data``.
@@ -77,6 +80,7 @@ class ServeSettings:
     raises_alerts: bool = True
     ui_url: PublicAddress | None = None
     allow_hosts: tuple[str, ...] = ()
+    login: Login | None = None
     keep_arguments: bool = False
     demo: bool = False
     store: Address | None = None

@@ -13,6 +13,7 @@ To install what is missing:
     pip install 'fuseboard[dashboard]'    the command line, the server and the dashboard
     pip install 'fuseboard[demo]'         these and the demo
     pip install 'fuseboard[clickhouse]'   these, and storing in a ClickHouse database
+    pip install 'fuseboard[oidc]'         these, and logging in through OpenID Connect
 
 (From a clone of the repository: pip install '.[dashboard]'.)
 """

@@ -209,3 +209,30 @@ def test_a_file_known_to_be_damaged_fails(tmp_path: Path) -> None:
     assert (
         "takes no data: the file is damaged: Corrupt database file: block 7" in said["fail store"]
     )
+
+
+@pytest.mark.parametrize(
+    ("told", "grade", "words"),
+    [
+        ({}, Grade.OK, "at http://127.0.0.1:8501, for this machine, no login"),
+        ({"login": "OpenID Connect at id.example"}, Grade.OK, "login: OpenID Connect at id"),
+        ({"public": "https://ops.example/f"}, Grade.WARN, "at https://ops.example/f, without"),
+        ({"dashboard": "http://0.0.0.0:8501"}, Grade.WARN, "whoever reaches it sees everything"),
+        ({"dashboard": "http://0.0.0.0:8501", "login": "header X-User"}, Grade.OK, "X-User"),
+    ],
+    ids=str,
+)
+def test_who_gets_to_see_the_dashboard_is_said(
+    told: dict[str, str], grade: Grade, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = {"dashboard": "http://127.0.0.1:8501", "collector": NOWHERE, **told}
+    presence.announce(tmp_path, presence.Presence(os.getpid(), **here))
+    monkeypatch.setattr(presence, "answers", lambda url: True)
+    finding = look(tmp_path)["dashboard"]
+    assert finding.grade is grade
+    assert words in finding.seen
+    assert bool(finding.advice) is (grade is Grade.WARN)
+
+
+def test_without_a_server_nothing_is_said_of_a_dashboard(tmp_path: Path) -> None:
+    assert "dashboard" not in look(tmp_path)

@@ -15,7 +15,9 @@ HERE = "127.0.0.1"
         (Doors("0.0.0.0", HERE, token="t"), ["--read-token"]),
         (Doors("0.0.0.0", HERE, read_token="t"), ["--token-file"]),
         (Doors("0.0.0.0", "0.0.0.0", "t", "r"), ["--ui-host 127.0.0.1", "login"]),
-        (Doors(HERE, "192.0.2.1"), ["192.0.2.1", "--ui-host"]),
+        (Doors(HERE, "192.0.2.1"), ["192.0.2.1", "--ui-host", "--oidc-config"]),
+        (Doors(HERE, "0.0.0.0", ui_flag="--host"), [" --host 127.0.0.1", "--trust-user-header"]),
+        (Doors("0.0.0.0", "0.0.0.0", "t", has_login=True), ["--read-token"]),
     ],
     ids=str,
 )
@@ -38,6 +40,8 @@ def test_what_anybody_could_do_is_refused_with_its_remedy(
         Doors("localhost", "::1"),
         Doors("0.0.0.0", HERE, "t", "r"),
         Doors("192.0.2.1", "localhost", "t", "r"),
+        Doors("0.0.0.0", "0.0.0.0", "t", "r", has_login=True),
+        Doors(HERE, "192.0.2.1", has_login=True),
     ],
     ids=str,
 )
@@ -46,6 +50,11 @@ def test_doors_that_are_shut_are_no_business_of_anybodys(
 ) -> None:
     check_exposure(doors, insecure=False)
     assert capsys.readouterr().err == ""
+
+
+def test_a_door_with_a_login_is_not_among_the_open_ones() -> None:
+    assert "dashboard" in " ".join(Doors("0.0.0.0", "0.0.0.0").open_ones())
+    assert "dashboard" not in " ".join(Doors("0.0.0.0", "0.0.0.0", has_login=True).open_ones())
 
 
 def test_tokens_are_not_in_what_is_printed_of_doors() -> None:

@@ -4,7 +4,8 @@ import pytest
 from click.testing import CliRunner
 
 from fuseboard_server.cli import root
-from fuseboard_server.public import PublicAddress, described, names, parse
+from fuseboard_server.login import TrustedHeader
+from fuseboard_server.public import Front, PublicAddress, names, parse
 
 
 @pytest.mark.parametrize(
@@ -45,7 +46,10 @@ def test_the_address_is_answered_to_by_name_and_told_with_our_own() -> None:
     public = parse("https://ops.example/fuseboard")
     assert names(public, ["other.example"]) == ("other.example", "ops.example")
     assert names(None, ["other.example"]) == ("other.example",)
-    assert described(None, "http://127.0.0.1:8501") == "http://127.0.0.1:8501"
-    assert described(public, "http://127.0.0.1:8501") == (
-        "https://ops.example/fuseboard (a proxy's; its own is http://127.0.0.1:8501)"
-    )
+    assert Front("http://127.0.0.1:8501").lines == ["  Dashboard  http://127.0.0.1:8501"]
+    front = Front("http://127.0.0.1:8501", public, TrustedHeader("X-Forwarded-User"))
+    assert (front.address, front.path) == ("https://ops.example/fuseboard", "/fuseboard")
+    assert front.lines == [
+        "  Dashboard  https://ops.example/fuseboard (a proxy's; its own is http://127.0.0.1:8501)",
+        "  Login      header X-Forwarded-User of a proxy at this machine",
+    ]

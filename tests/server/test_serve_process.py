@@ -57,6 +57,7 @@ def test_it_says_where_it_is_and_ends_cleanly(
     assert note == {
         "pid": served.running.pid, "dashboard": served.ui_url, "collector": served.otlp_url,
         "grpc": f"127.0.0.1:{served.grpc_port}", "public": "",
+        "login": "",
     }  # fmt: skip
     assert served.running.end(number) == 0
     assert served.running.errors == ""

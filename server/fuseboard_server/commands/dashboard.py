@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from fuseboard_server.commands.behind_proxy import behind_proxy
+from fuseboard_server.commands.logins import login as with_login
+from fuseboard_server.commands.logins import login_of
 from fuseboard_server.commands.objectives import read as read_objectives
 from fuseboard_server.commands.objectives import with_objectives
 from fuseboard_server.commands.options import PORT, HttpUrl
@@ -16,6 +18,8 @@ from fuseboard_server.exposure import Doors, check_exposure
 from fuseboard_server.settings import DEFAULT_HOST, DEFAULT_UI_PORT
 
 if TYPE_CHECKING:
+    from fuseboard_server.login.oidc import Oidc
+    from fuseboard_server.login.trusted_header import Network
     from fuseboard_server.public import PublicAddress
 
 
@@ -33,6 +37,7 @@ if TYPE_CHECKING:
 )
 @with_objectives
 @behind_proxy
+@with_login
 @click.option("--insecure", is_flag=True, help="Listen beyond loopback although there is no login.")
 def dashboard(
     collector: str,
@@ -43,6 +48,9 @@ def dashboard(
     ui_url: PublicAddress | None,
     objectives: Path | None,
     allow_hosts: tuple[str, ...],
+    trust_user_header: str | None,
+    trusted_proxies: tuple[Network, ...],
+    oidc_config: Oidc | None,
     insecure: bool,
 ) -> None:
     """Show the dashboard of a collector that runs elsewhere, in a process of its own.
@@ -50,7 +58,9 @@ def dashboard(
     It reads over HTTP and stores nothing. Alerts are those that the collector evaluates. While
     the collector is away the pages say so.
     """
-    check_exposure(Doors(DEFAULT_HOST, host), insecure)
+    login = login_of(trust_user_header, trusted_proxies, oidc_config)
+    doors = Doors(DEFAULT_HOST, host, has_login=login is not None, ui_flag="--host")
+    check_exposure(doors, insecure)
     from fuseboard_server.remote_dashboard import DashboardSettings, run
 
     run(
@@ -62,5 +72,6 @@ def dashboard(
             ui_url=ui_url,
             allow_hosts=allow_hosts,
             objectives=read_objectives(objectives),
+            login=login,
         )
     )

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from fuseboard_server.commands.behind_proxy import behind_proxy
+from fuseboard_server.commands.logins import login as with_login
+from fuseboard_server.commands.logins import login_of
 from fuseboard_server.commands.objectives import read as read_objectives
 from fuseboard_server.commands.objectives import with_objectives
 from fuseboard_server.commands.options import (
@@ -36,6 +38,8 @@ from fuseboard_server.settings import (
 
 if TYPE_CHECKING:
     from fuseboard_collector.store.clickhouse.address import Address
+    from fuseboard_server.login.oidc import Oidc
+    from fuseboard_server.login.trusted_header import Network
     from fuseboard_server.public import PublicAddress
 
 
@@ -112,6 +116,7 @@ if TYPE_CHECKING:
 )
 @with_objectives
 @behind_proxy
+@with_login
 @click.option(
     "--keep-arguments",
     is_flag=True,
@@ -144,6 +149,9 @@ def serve(
     ui_url: PublicAddress | None,
     objectives: Path | None,
     allow_hosts: tuple[str, ...],
+    trust_user_header: str | None,
+    trusted_proxies: tuple[Network, ...],
+    oidc_config: Oidc | None,
     keep_arguments: bool,
     insecure: bool,
     demo: bool,
@@ -152,7 +160,14 @@ def serve(
 
     One process does it all. It stops on Ctrl-C or SIGTERM after storing what it accepted.
     """
-    doors = Doors(host, ui_host or host, token_file or token, read_token_file or read_token)
+    login = login_of(trust_user_header, trusted_proxies, oidc_config)
+    doors = Doors(
+        host,
+        ui_host or host,
+        token_file or token,
+        read_token_file or read_token,
+        has_login=login is not None,
+    )
     check_exposure(doors, insecure)
     if no_alerts and webhooks:
         raise click.UsageError(
@@ -182,6 +197,7 @@ def serve(
         ui_url=ui_url,
         objectives=read_objectives(objectives),
         allow_hosts=allow_hosts,
+        login=login,
         keep_arguments=keep_arguments,
         demo=demo,
         store=store,

@@ -1,0 +1,102 @@
+"""Who is logged in, as the cookies say that Streamlit signed after the provider's answer."""
+
+from __future__ import annotations
+
+import json
+from http.cookies import CookieError, SimpleCookie
+from typing import Any, Final
+
+from fuseboard_server.dispatch import Scope
+from fuseboard_server.login.oidc import DAY, Oidc
+from fuseboard_server.login.verdict import (
+    FORBIDDEN,
+    MAX_NAME,
+    UNAUTHORISED,
+    Refusal,
+    Verdict,
+    Viewer,
+    Way,
+    values_of,
+)
+
+NOBODY: Final = Refusal(
+    UNAUTHORISED,
+    "Log in",
+    "This dashboard is for people who are logged in. You will come back to the page that you "
+    "asked for, with its filters.",
+    way=Way.LOG_IN,
+)
+NO_ACCESS: Final = (
+    "You are logged in as {who}, who has no access to this dashboard. Ask whoever runs it, or log "
+    "out and come back as somebody else."
+)
+NO_ACCESS_HINT: Final = (
+    "allowed_domains and allowed_emails of --oidc-config say who has access; the provider has to "
+    "tell an e-mail address, and must not say that it is unverified."
+)
+
+
+class CookieDoor:
+    """Judges requests by their cookies.
+
+    Args:
+        login: The provider, and whom of its people to let in.
+        origin: Of the dashboard as people open it; cookies made for another one don't count.
+    """
+
+    def __init__(self, login: Oidc, origin: str) -> None:
+        self._login = login
+        self._origin = origin
+
+    def judge(self, scope: Scope) -> Verdict:
+        """Tell who asks, as the provider said."""
+        claims = self._claims(read_cookies(scope))
+        if claims is None:
+            return NOBODY
+        who = _name(claims)
+        if self._login.admits(claims):
+            return Viewer(who)
+        words = NO_ACCESS.format(who=who)
+        return Refusal(FORBIDDEN, "No access", words, NO_ACCESS_HINT, Way.LOG_OUT)
+
+    def _claims(self, cookies: dict[str, str]) -> dict[str, Any] | None:
+        """Return what the provider's token said of who is logged in; None: nobody is."""
+        from streamlit.auth_util import get_cookie_with_chunks
+        from streamlit.web.server.starlette.starlette_app_utils import decode_signed_value
+        from streamlit.web.server.starlette.starlette_server_config import USER_COOKIE_NAME
+
+        def one(name: str) -> bytes | None:
+            if name not in cookies:
+                return None
+            days = self._login.session_seconds / DAY
+            return decode_signed_value(self._login.cookie_secret, name, cookies[name], days)
+
+        signed = get_cookie_with_chunks(one, USER_COOKIE_NAME)
+        try:
+            claims = json.loads(signed or b"null")
+        except ValueError:
+            return None
+        is_ours = (
+            isinstance(claims, dict)
+            and claims.get("is_logged_in") is True
+            and claims.get("origin") == self._origin
+        )
+        return claims if is_ours else None
+
+
+def read_cookies(scope: Scope) -> dict[str, str]:
+    """Return the cookies of a request; none if they can't be read."""
+    cookies: SimpleCookie = SimpleCookie()
+    try:
+        for value in values_of(scope, b"cookie"):
+            cookies.load(value)
+    except CookieError:
+        return {}
+    return {name: morsel.value for name, morsel in cookies.items()}
+
+
+def _name(claims: dict[str, Any]) -> str:
+    """Return how to call somebody, in printable characters."""
+    found = (claims.get(key) for key in ("email", "preferred_username", "name", "sub"))
+    text = str(next((one for one in found if one), "somebody without a name"))
+    return "".join(c if c.isprintable() else " " for c in text)[:MAX_NAME]

@@ -1,0 +1,117 @@
+"""Nobody gets past here who is not logged in: no page, no file, no websocket, no data.
+
+The gate is around Streamlit, not in its scripts: it holds for whatever Streamlit serves, now and
+in later versions. What is open is listed; all else is shut.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Final
+from urllib.parse import quote, urlsplit
+
+from fuseboard_dashboard.source import VIEWER_HEADER
+from fuseboard_server.dispatch import AsgiApp, Receive, Scope, Send
+from fuseboard_server.login import answers
+from fuseboard_server.login.verdict import FORBIDDEN, Door, Refusal, Viewer, Way, values_of
+
+HEALTH: Final = ("/healthz", "/readyz", "/_stcore/health")
+"""Open to everybody, below the dashboard's path: load balancers have no login."""
+VIEWER: Final = VIEWER_HEADER.lower().encode()
+"""Says who is logged in to the pages; what a client sends under this name is dropped."""
+FOREIGN: Final = "this websocket was asked for by a page of another site"
+
+
+class Gate:
+    """Let those in whom the door knows.
+
+    Args:
+        app: The dashboard.
+        door: Judges each request.
+        address: The dashboard's, as people open it; requests are below its path already.
+        open_paths: Further paths, below that path, that are open to everybody.
+        hint: What a program is told that takes the port for the collector's.
+    """
+
+    def __init__(
+        self,
+        app: AsgiApp,
+        door: Door,
+        address: str,
+        *,
+        open_paths: Collection[str] = (),
+        hint: str = "",
+    ) -> None:
+        self._app = app
+        self._door = door
+        self._address = address
+        parts = urlsplit(address)
+        self._origin = f"{parts.scheme}://{parts.netloc}"
+        self._open = frozenset(f"{parts.path}{one}" for one in (*HEALTH, *open_paths))
+        self._hint = hint
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request, connection or lifespan."""
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        if self._is_open(scope):
+            await self._app(_as(scope, None), receive, send)
+            return
+        verdict = self._door.judge(scope)
+        if scope["type"] == "websocket" and not self._is_ours(scope):
+            await answers.send_error(scope, send, FORBIDDEN, FOREIGN)
+        elif isinstance(verdict, Viewer):
+            await self._app(_as(scope, verdict), receive, send)
+        else:
+            await self._refuse(verdict, scope, send)
+
+    def _is_open(self, scope: Scope) -> bool:
+        is_read = scope["type"] == "http" and scope["method"] in {"GET", "HEAD"}
+        return is_read and scope["path"] in self._open
+
+    def _is_ours(self, scope: Scope) -> bool:
+        """Tell whether a websocket is asked for by our own page, or by no page at all.
+
+        A browser sends cookies, and what a proxy knows somebody by, for any page. Streamlit's own
+        check takes every page of this machine for ours.
+        """
+        found = values_of(scope, b"origin")
+        if not found:
+            return True
+        host = values_of(scope, b"host")
+        return len(found) == 1 and (found[0] == self._origin or [urlsplit(found[0]).netloc] == host)
+
+    async def _refuse(self, refusal: Refusal, scope: Scope, send: Send) -> None:
+        if not answers.wants_page(scope):
+            asides = "".join(f" ({one})" for one in (refusal.hint, self._hint) if one)
+            message = f"{refusal.title}: {refusal.text}{asides}"
+            await answers.send_error(scope, send, refusal.status, message)
+            return
+        label, href = self._way(refusal, scope)
+        await answers.send_page(scope, send, refusal.status, answers.page(refusal, label, href))
+
+    def _way(self, refusal: Refusal, scope: Scope) -> tuple[str, str]:
+        """Return the link of a refusal's page: its words and where it leads."""
+        if refusal.way is Way.LOG_OUT:
+            return "Log out", f"{self._address}/auth/logout"
+        if refusal.way is Way.LOG_IN:
+            return "Log in", _login_link(self._address, scope)
+        return "", ""
+
+
+def _login_link(address: str, scope: Scope) -> str:
+    """Return where logging in begins that leads back to what was asked for."""
+    asked = str(scope["path"])
+    query = scope.get("query_string", b"").decode("latin-1")
+    back = f"{quote(asked)}?{query}" if query else quote(asked)
+    return f"{address}/login?next={quote(back, safe='')}"
+
+
+def _as(scope: Scope, viewer: Viewer | None) -> Scope:
+    """Return a request that says who is logged in, whatever its client claims."""
+    # Under a name that somebody might take for ours, too.
+    headers = [one for one in scope["headers"] if one[0].replace(b"_", b"-") != VIEWER]
+    if viewer is not None:
+        headers.append((VIEWER, quote(viewer.name).encode()))
+    return {**scope, "headers": headers}

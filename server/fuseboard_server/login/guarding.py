@@ -1,0 +1,31 @@
+"""A dashboard behind the login that was asked for."""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+from fuseboard_server.dispatch import AsgiApp
+from fuseboard_server.login import Login
+from fuseboard_server.login.cookies import CookieDoor
+from fuseboard_server.login.gate import Gate
+from fuseboard_server.login.oidc import Oidc
+from fuseboard_server.login.round_trip import OPEN, RoundTrip
+
+
+def guarded(app: AsgiApp, login: Login | None, address: str, hint: str) -> AsgiApp:
+    """Put a login in front of a dashboard.
+
+    Args:
+        app: The dashboard.
+        login: None: everybody who reaches it sees it.
+        address: As people open it, without a slash at its end.
+        hint: What a program is told that takes the port for the collector's.
+    """
+    if login is None:
+        return app
+    if isinstance(login, Oidc):
+        parts = urlsplit(address)
+        door = CookieDoor(login, f"{parts.scheme}://{parts.netloc}")
+        gate = Gate(app, door, address, open_paths=OPEN, hint=hint)
+        return RoundTrip(gate, address)
+    return Gate(app, login, address, hint=hint)
