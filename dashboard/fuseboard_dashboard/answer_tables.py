@@ -30,10 +30,9 @@ def draw(view: View, places: pd.DataFrame) -> None:
     words = t("The fault that was handled. A row leads to its calls.")
     with panel(t("Why answers are not whole"), words):
         _causes(view)
-    left, right = st.columns(2, gap="medium")
-    with left, panel(t("What stood in"), t("Fallbacks by name, and how far they can be trusted.")):
+    with panel(t("What stood in"), t("Fallbacks by name, and how far they can be trusted.")):
         _fallbacks(view)
-    with right, panel(t("Caches"), t("Hits are answers within their time; they make no attempt.")):
+    with panel(t("Caches"), t("Hits are answers within their time; they make no attempt.")):
         _caches(view, answers.caches(places))
     with panel(t("Sample calls"), t("Newest degraded and partial calls first.")):
         _samples(view)

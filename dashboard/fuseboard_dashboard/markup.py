@@ -89,7 +89,8 @@ def shorten(text: str, limit: int = SHOWN_LENGTH) -> str:
 def name(text: object) -> str:
     """Return a foreign name that is cut by the layout, whole in its tooltip."""
     whole = str(text)
-    return f'<span class="fb-name" title="{esc(whole[:500])}">{esc(shorten(whole))}</span>'
+    shown = shorten(whole) if whole.strip() else repr(whole)  # a blank could not be seen or clicked
+    return f'<span class="fb-name" title="{esc(whole[:500])}">{esc(shown)}</span>'
 
 
 def link(inner: str, href: str) -> str:
@@ -229,12 +230,23 @@ def table(headers: Sequence[tuple[str, bool]], rows: Iterable[Sequence[str]]) ->
         rows: Cells, trusted markup.
     """
     kinds = [' class="is-number"' if number else "" for _, number in headers]
-    head = "".join(f"<th{k}>{esc(t)}</th>" for (t, _), k in zip(headers, kinds, strict=True))
+    head = "".join(
+        f'<th scope="col"{k}>{esc(t)}</th>' for (t, _), k in zip(headers, kinds, strict=True)
+    )
     body = "".join(
-        "<tr>" + "".join(f"<td{k}>{c}</td>" for c, k in zip(row, kinds, strict=True)) + "</tr>"
+        "<tr>"
+        + "".join(f"<td{k}>{_cell(c)}</td>" for c, k in zip(row, kinds, strict=True))
+        + "</tr>"
         for row in rows
     )
     return (
         f'<div class="fb fb-scroll"><table class="fb-table"><thead><tr>{head}</tr></thead>'
         f"<tbody>{body}</tbody></table></div>"
     )
+
+
+def _cell(content: str) -> str:
+    """Let names be cut before the table gets too wide for its panel."""
+    if "fb-name" not in content or "<p" in content:
+        return content
+    return f'<div class="fb-shrinks"><div>{content}</div></div>'

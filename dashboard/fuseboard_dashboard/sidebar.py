@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
@@ -18,6 +18,8 @@ from fuseboard_dashboard.windows import LONGEST, Window, judge
 from fuseboard_dashboard.zones import viewer_zone
 
 FACET_DAYS: Final = 30
+MOST_OFFERED: Final = 1000
+"""Rows of ``page_facets`` for each filter at most: the most used. With so many, others exist."""
 _CUSTOM: Final = "custom"
 _RANGE, _LIVE, _TO, _FROM = "fb_range", "fb_live", "fb_to", "fb_from"
 _BACK: Final = "fb_back"
@@ -135,7 +137,7 @@ def _draw_filters(known: Known) -> None:
         st.multiselect(
             title, list(dict.fromkeys([*options, *st.session_state.get(key, ())])), key=key,
             placeholder=placeholder, format_func=_option, on_change=_touched,
-            max_selections=filters.MAX_CHOICES,
+            max_selections=filters.MAX_CHOICES, accept_new_options=len(options) >= MOST_OFFERED,
         )  # fmt: skip
     if st.session_state[_CLASSES]:
         st.caption(t("Rates count only faults of these classes, out of all calls."))
@@ -279,9 +281,18 @@ def _read_url(known: Known) -> None:
     in_url = _own(_raw())
     written = st.session_state.get(_WRITTEN)
     if written is None or (in_url and in_url != written):
-        now, notices = filters.parse(_raw(), known, source.current().clock())
+        now, notices = filters.parse(_raw(), _accepted(known), source.current().clock())
         _store(now)
         st.session_state[_NOTICES] = notices
+
+
+def _accepted(known: Known) -> Known:
+    """Return the values that a link may name: anything where the list of known ones is cut."""
+
+    def whole(values: Collection[str] | None) -> Collection[str] | None:
+        return values if values is not None and len(values) < MOST_OFFERED else None
+
+    return Known(tools=whole(known.tools), regions=whole(known.regions))
 
 
 def _write_url(now: Filters) -> None:

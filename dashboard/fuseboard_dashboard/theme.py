@@ -134,7 +134,7 @@ BUDGET_MARKS: Final[dict[str, Mark]] = {
 """States of an error budget."""
 
 OBJECTIVE_MARKS: Final[dict[str, Mark]] = {
-    "availability": Mark("Availability", BLUE, "⏻", dash="solid", marker="circle"),
+    "availability": Mark("Availability", BLUE, "◉", dash="solid", marker="circle"),
     "latency": Mark("Latency", AMBER, "◔", dash="dash", marker="diamond"),
     "correctness": Mark("Correctness", PURPLE, "≠", dash="dot", marker="square"),
 }
@@ -234,7 +234,9 @@ def seconds(value: float | None) -> str:
         return f"{value * 1000:.0f} ms"
     if abs(value) < 99.95:
         return f"{value:.2f} s" if abs(value) < 9.995 else f"{value:.1f} s"
-    return f"{value / 60:.1f} min" if abs(value) < 5400 else f"{value / 3600:.1f} h"
+    if abs(value) < 5400:
+        return f"{value / 60:.1f} min"
+    return f"{value / 3600:.1f} h" if abs(value) < 172_800 else f"{value / 86400:,.1f} d"
 
 
 def amount(value: float | None) -> str:

@@ -1,17 +1,21 @@
-"""A real browser on real demo data: the demo runs, ends, and its data folder is served."""
+"""A real browser on three stores: demo data, nothing, and what wants to break the pages."""
 
 from __future__ import annotations
 
+import os
+import shutil
 import subprocess
-from collections.abc import Iterator
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, sync_playwright
-from playwright.sync_api import TimeoutError as PlaywrightTimeout
-from tests.processes import FUSEBOARD, Server, free_port
+from playwright.sync_api import Browser, BrowserContext, sync_playwright
+from tests.browser import hostile
+from tests.browser.recount import Records
+from tests.browser.viewer import Viewer, new_viewer
+from tests.processes import FUSEBOARD, Server, free_port, wait_until
 
 DEMO_SECONDS = 70
 CHROMIUM_OPTIONS = [
@@ -20,17 +24,34 @@ CHROMIUM_OPTIONS = [
 ]  # fmt: skip
 
 
-@pytest.fixture(scope="session")
-def demo_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Run the demo once and return the data folder that it filled."""
-    folder = tmp_path_factory.mktemp("demo")
+def run_demo(data: Path) -> None:
+    """Run the demo into a data folder and wait for its end."""
     done = subprocess.run(
-        [str(FUSEBOARD), "demo", "--data", str(folder / "data"), "--ui-port", str(free_port()),
+        [str(FUSEBOARD), "demo", "--data", str(data), "--ui-port", str(free_port()),
          "--otlp-http-port", str(free_port()), "--speed", "8", "--for", f"{DEMO_SECONDS}s"],
         capture_output=True, text=True, timeout=DEMO_SECONDS + 90, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
-    return folder / "data"
+
+
+@pytest.fixture(scope="session")
+def demo_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Run the demo once for all processes of this run and return a copy of what it stored."""
+    own = tmp_path_factory.mktemp("demo")
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        run_demo(own / "data")
+        return own / "data"
+    shared = tmp_path_factory.getbasetemp().parent / "shared-demo"
+    done = shared / "done"
+    try:
+        shared.mkdir()
+    except FileExistsError:
+        wait_until(done.exists, seconds=DEMO_SECONDS + 90, what="the demo of another process")
+    else:
+        run_demo(shared / "data")
+        done.touch()
+    shutil.copytree(shared / "data", own / "data")
+    return own / "data"
 
 
 @pytest.fixture(scope="session")
@@ -42,12 +63,45 @@ def board(demo_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 
 
 @pytest.fixture(scope="session")
+def calls(board: Server) -> Records:
+    """Return the demo's calls as exported."""
+    return board.export("calls")
+
+
+@pytest.fixture(scope="session")
+def transitions(board: Server) -> Records:
+    """Return the demo's transitions as exported."""
+    return board.export("transitions")
+
+
+@pytest.fixture(scope="session")
 def empty_board(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """Serve a new data folder."""
     folder = tmp_path_factory.mktemp("empty")
     server = Server(folder / "data", folder / "serve.log")
     yield server.start()
     server.end()
+
+
+@pytest.fixture(scope="session")
+def hostile_board(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """Serve a store that wants to break the pages."""
+    folder = tmp_path_factory.mktemp("hostile")
+    server = Server(hostile.build(folder / "data", datetime.now(UTC)), folder / "serve.log")
+    yield server.start()
+    server.end()
+
+
+@pytest.fixture
+def served(request: pytest.FixtureRequest) -> Callable[[str], Server]:
+    """Return the server of a store by its name: ``demo``, ``empty`` or ``hostile``."""
+    fixtures = {"demo": "board", "empty": "empty_board", "hostile": "hostile_board"}
+
+    def get(store: str) -> Server:
+        found: Server = request.getfixturevalue(fixtures[store])
+        return found
+
+    return get
 
 
 @pytest.fixture(scope="module")
@@ -65,106 +119,30 @@ def browser(chromium: Path) -> Iterator[Browser]:
         running.close()
 
 
+@pytest.fixture(scope="module")
+def context(browser: Browser) -> Iterator[BrowserContext]:
+    """Share what the browser caches between the windows of a module: scripts load once."""
+    shared = browser.new_context(viewport={"width": 1440, "height": 1000}, timezone_id="UTC")
+    yield shared
+    shared.close()
+
+
+@pytest.fixture
+def viewer(context: BrowserContext) -> Iterator[Viewer]:
+    """Open a window of 1440 pixels; each is a session of its own."""
+    window = new_viewer(context)
+    yield window
+    window.page.close()
+
+
 @pytest.fixture(params=["light", "dark"])
-def scheme(request: pytest.FixtureRequest) -> str:
+def scheme(request: pytest.FixtureRequest) -> Any:
     """Try both colour schemes."""
-    return str(request.param)
-
-
-@dataclass
-class Viewer:
-    """One browser window and everything it complained about."""
-
-    page: Page
-    complaints: list[str]
-
-    def open(self, url: str) -> None:
-        """Open a page and wait until it is drawn and calm."""
-        self.page.goto(url, wait_until="domcontentloaded")
-        self.settle()
-
-    def settle(self) -> None:
-        """Wait until nothing is being drawn any more."""
-        self.page.wait_for_selector(".fb-head", timeout=60_000)
-        self.page.wait_for_function(
-            """() => !document.querySelector('[data-testid="stSkeleton"]')
-            && !document.querySelector('[data-testid="stStatusWidget"]')
-            && !document.querySelector('[data-stale="true"]')
-            && document.querySelector('[data-test-script-state]')
-                ?.getAttribute('data-test-script-state') !== 'running'""",
-            timeout=60_000,
-        )
-
-    def assert_is_sound(self) -> None:
-        """Fail on exception boxes, failed panels, console errors and horizontal overflow."""
-        for box in ('[data-testid="stException"]', '[data-testid="fb-problem"]'):
-            assert self.page.locator(box).all_inner_texts() == []
-        assert self.complaints == []
-        overflow = self.page.evaluate(
-            "() => document.documentElement.scrollWidth - document.documentElement.clientWidth"
-        )
-        assert overflow <= 0
-
-    def stats(self) -> dict[str, float | None]:
-        """Return the headline numbers by name."""
-        found = self.page.locator('[data-testid="fb-stat"]').all()
-        values = {s.get_attribute("data-stat"): s.get_attribute("data-value") for s in found}
-        return {str(name): float(value) if value else None for name, value in values.items()}
-
-    def window(self) -> tuple[str, str]:
-        """Return the ends of the window that the page is about, RFC 3339."""
-        hook = self.page.locator('[data-testid="fb-window"]').first
-        return str(hook.get_attribute("data-since")), str(hook.get_attribute("data-until"))
-
-
-def choose(viewer: Viewer, title: str, option: str) -> None:
-    """Pick one value in a filter of the sidebar, as a hand would.
-
-    On a busy machine the list of options is drawn anew after it opened, and a click that meets
-    this moment is lost; a hand clicks again when nothing was chosen.
-    """
-    sidebar = viewer.page.locator('[data-testid="stSidebar"]')
-    field = sidebar.locator('[data-testid="stMultiSelect"]').filter(has_text=title)
-    for _ in range(3):
-        field.get_by_role("combobox").first.click()
-        viewer.page.get_by_role("option").filter(has_text=option).first.click()
-        with suppress(PlaywrightTimeout):
-            field.get_by_text(option).first.wait_for(timeout=5_000)
-            break
-        viewer.page.keyboard.press("Escape")
-    viewer.page.keyboard.press("Escape")
-    viewer.settle()
-
-
-def new_viewer(context: BrowserContext) -> Viewer:
-    """Open a window that remembers complaints of the console."""
-    page = context.new_page()
-    complaints: list[str] = []
-
-    def note(message: ConsoleMessage) -> None:
-        # Opened by a deep link, Streamlit finds its base path by asking below the page first.
-        is_probe = "/_stcore/" in message.location["url"] and "404" in message.text
-        if message.type == "error" and not is_probe:
-            complaints.append(message.text)
-
-    page.on("console", note)
-    page.on("pageerror", lambda error: complaints.append(str(error)))
-    return Viewer(page, complaints)
+    return request.param
 
 
 @pytest.fixture
-def viewer(browser: Browser) -> Iterator[Viewer]:
-    """Open a window of 1440 pixels."""
-    context = browser.new_context(viewport={"width": 1440, "height": 1000}, timezone_id="UTC")
-    yield new_viewer(context)
-    context.close()
-
-
-@pytest.fixture
-def viewer_in_scheme(browser: Browser, scheme: str) -> Iterator[Viewer]:
+def viewer_in_scheme(viewer: Viewer, scheme: Any) -> Viewer:
     """Open a window that prefers a colour scheme."""
-    context = browser.new_context(
-        viewport={"width": 1440, "height": 1000}, timezone_id="UTC", color_scheme=scheme
-    )
-    yield new_viewer(context)
-    context.close()
+    viewer.page.emulate_media(color_scheme=scheme)
+    return viewer

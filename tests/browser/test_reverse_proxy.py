@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from tests.browser.conftest import choose
+from tests.browser.viewer import choose
 from tests.nginx import Nginx
 from tests.processes import FUSEBOARD, Server, free_port
 

@@ -59,6 +59,34 @@ def test_the_board_has_its_name_and_the_bare_address(store: Store) -> None:
     assert stat(bare, "calls") == stat(named, "calls") == 12
 
 
+def test_a_link_may_name_any_tool_where_not_all_are_offered(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A filter offers the 1,000 most used; a link from a fuse beyond them must not show all."""
+    serve(store)
+    assert stat(open_page("", {"tool": "gamma"}), "calls") == 12
+    monkeypatch.setattr("fuseboard_dashboard.sidebar.MOST_OFFERED", 2)
+    app = open_page("", {"tool": "gamma"})
+    assert app.query_params == {"tool": "gamma"}
+    assert "fb-no-match" in html(app)
+    assert app.multiselect(key="fb_tools").value == ["gamma"]
+
+
+def test_a_board_that_reads_not_all_fuses_says_so(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    serve(store)
+    assert "are read" not in html(open_page())
+    monkeypatch.setattr("fuseboard_dashboard.screens.board.MOST_READ", 2)
+    assert "Only the 2 with most errors are read" in html(open_page())
+
+
+def test_a_blank_name_can_be_seen(empty_store: Store) -> None:
+    empty_store.append(Batch(calls=[ToolCall(tool=" ", end=at(60))])).result(30)
+    serve(empty_store)
+    assert ">&#x27; &#x27;</span>" in html(open_page())
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_a_page_of_an_empty_store_says_how_to_begin(empty_store: Store, page: str) -> None:
     serve(empty_store, otlp_endpoint="http://127.0.0.1:14318")

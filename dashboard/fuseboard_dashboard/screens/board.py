@@ -22,6 +22,8 @@ from fuseboard_dashboard.view import View, panel
 CARDS: Final = 60
 """Fuses drawn in full; the calmer rest becomes one line each, so that hundreds stay usable."""
 LINES: Final = 1000
+MOST_READ: Final = 2000
+"""Rows of ``page_tools`` at most."""
 UNGUARDED: Final = 20
 """Unguarded tools listed, those with most errors."""
 _LINES_OF_ALERTS: Final = 4
@@ -82,6 +84,9 @@ def _fuses(view: View, found: Sequence[Fuse]) -> None:
         sentences.append(t("Grey: {few} with fewer than {least} calls to judge.", few=few,
                            least=thresholds.ERRORS.minimum_calls))  # fmt: skip
     sentences.append(t("Red bars: errors."))
+    if len(found) >= MOST_READ:
+        sentences.append(t("Only the {count} with most errors are read: filter by tool for others.",
+                           count=f"{MOST_READ:,}"))  # fmt: skip
     wanted = ""
     left, right = st.columns([3, 1], vertical_alignment="bottom")
     left.html(markup.section(t("Fuses"), " ".join(sentences)))
