@@ -24,7 +24,9 @@ PAGES = {
     "latency": "latency?range=5m",
     "degradation": "degradation?range=5m",
     "dependencies": "dependencies?range=5m",
+    "slos": "slos?range=5m",
     "alerts": "alerts?range=5m",
+    "incident": "incident?range=5m",
 }
 """Name of the picture → path of the page."""
 WIDTH, HEIGHT = 1440, 900

@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from fuseboard_collector.store import Batch, Store, ToolCall
+from fuseboard_dashboard import bounded
 from fuseboard_dashboard.filters import Filters
 from fuseboard_dashboard.incidents import timeline
 from fuseboard_dashboard.incidents.report import Incident, incident, to_markdown
@@ -165,6 +166,16 @@ def test_no_more_entries_than_a_page_holds(
     assert {entry.kind for entry in found.entries} == {"change", "alert", "breaker"}
     text = to_markdown(found, UTC, "UTC")
     assert f"{number - 5} more entries are left out: choose a shorter window." in text
+
+
+def test_of_too_many_calls_the_last_are_counted_and_said(
+    empty_store: Store, look: Look, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(empty_store)
+    monkeypatch.setattr(bounded.bounded, "__defaults__", (300,))
+    found = look(until=41)
+    assert found.evidence.totals["affected"] == 83  # of the last 15 minutes
+    assert "Bad calls are counted in the last 15 min only" in to_markdown(found, UTC, "UTC")
 
 
 def test_filters_leave_out_what_is_about_others(empty_store: Store, look: Look) -> None:

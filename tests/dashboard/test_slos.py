@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from fuseboard_collector.store import Batch, Store, ToolCall, open_store
+from fuseboard_dashboard import bounded
 from fuseboard_dashboard.budgeted import period_of
 from fuseboard_dashboard.objectives import ObjectiveBook, Objectives
 from fuseboard_dashboard.windows import Window
@@ -131,6 +132,21 @@ def test_tools_have_their_own_objectives(slo_store: Store) -> None:
     serve(slo_store, objectives=ObjectiveBook(tools={"burning": own}))
     found = [row for row in rows(html(open_page("slos"))) if row["tool"] == "burning"]
     assert [(row["kind"], float(row["bad"])) for row in found] == [("latency", 2000.0)]
+
+
+def test_objectives_of_tools_without_calls_are_told_of(slo_store: Store) -> None:
+    serve(slo_store, objectives=ObjectiveBook(tools={"serach": Objectives(), "fine": Objectives()}))
+    assert "1 tool has objectives and no calls: serach." in html(open_page("slos"))
+
+
+def test_of_too_many_calls_the_layers_of_the_last_are_counted(
+    slo_store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    serve(slo_store)
+    monkeypatch.setattr(bounded.bounded, "__defaults__", (1,))
+    page = html(open_page("slos", {"range": "24h"}))
+    assert "Counted in the last 5 min only" in page
+    assert 'data-layer="timeout" data-value="6.0"' in page
 
 
 def test_one_tool_is_chosen_by_its_link(slo_store: Store) -> None:

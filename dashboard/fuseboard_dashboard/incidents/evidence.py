@@ -8,11 +8,13 @@ from typing import Any, Final
 
 import pandas as pd
 
-from fuseboard_dashboard import changed
+from fuseboard_dashboard import changed, theme
 from fuseboard_dashboard.alerting import place_of
+from fuseboard_dashboard.bounded import bounded
 from fuseboard_dashboard.changes import MEASURES, Change, changes
 from fuseboard_dashboard.data import record
 from fuseboard_dashboard.filters import Filters, rfc3339
+from fuseboard_dashboard.language import t
 from fuseboard_dashboard.slices import Cells
 from fuseboard_dashboard.view import View
 from fuseboard_dashboard.windows import Window
@@ -42,6 +44,7 @@ class Evidence:
         processes: Rows of ``page_processes``, from a day before the window on.
         rises: What changed surely, the most telling first.
         untold: Why nothing is said of what changed; empty if it is.
+        note: What part of the window bad calls are counted in, if not in all of it.
     """
 
     window: Window
@@ -59,6 +62,7 @@ class Evidence:
     processes: pd.DataFrame
     rises: tuple[Change, ...]
     untold: str = ""
+    note: str = ""
 
     @property
     def since(self) -> datetime:
@@ -82,6 +86,11 @@ def gather(view: View) -> Evidence:
     outcomes = view.buckets("page_outcomes", axis, classes=None)
     calls = axis.fill(outcomes.groupby("bucket", as_index=False)[["calls"]].sum(), ["calls"])
     rises, untold = _rises(view)
+    shorter, is_cut = bounded(view)
+    note = ""
+    if is_cut:
+        note = t("Bad calls are counted in the last {span} only: there are too many calls in the "
+                 "window.", span=theme.span(shorter.window.length))  # fmt: skip
     return Evidence(
         window=view.window,
         filters=view.filters.zoomed(view.window),
@@ -90,14 +99,15 @@ def gather(view: View) -> Evidence:
         firing_before=_mine(view, view.ask("page_alerts_now", until=rfc3339(view.window.since))),
         transitions=view.ask("page_breaker_transitions").iloc[::-1],
         breakers=view.ask("page_incident_breakers"),
-        slices=view.ask("page_incident_slices"),
+        slices=shorter.ask("page_incident_slices"),
         series=view.buckets("page_incident_series", axis),
         calls=calls["calls"],
-        totals=record(view.ask("page_incident_totals")),
+        totals=record(shorter.ask("page_incident_totals")),
         all_calls=float(outcomes["calls"].sum()),
         processes=view.ask("page_processes", seen_since=rfc3339(view.window.since - LOOK_BACK)),
         rises=rises,
         untold=untold,
+        note=note,
     )
 
 

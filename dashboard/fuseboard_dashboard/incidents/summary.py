@@ -235,8 +235,10 @@ def _over(trouble: Trouble | None) -> Milestone:
 
 def _impact(evidence: Evidence) -> list[str]:
     totals = evidence.totals
+    noted = [evidence.note] if evidence.note else []
     share = theme.percent(theme.ratio(totals["affected"], evidence.all_calls))
     lines = [
+        *noted,
         t("{calls} of {all} calls affected ({share}): {errors} errors, {rejected} rejected, "
           "{degraded} answered by a stand-in, {unusable} answered unusably.",
           calls=_count(totals["affected"]), all=_count(evidence.all_calls), share=share,

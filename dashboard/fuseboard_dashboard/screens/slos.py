@@ -9,6 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from fuseboard_dashboard import budget_table, empty, layers, markup, tables, theme
+from fuseboard_dashboard.bounded import bounded
 from fuseboard_dashboard.budgeted import Budgeted, budgeted
 from fuseboard_dashboard.budgets import KINDS, STATES, burn_down
 from fuseboard_dashboard.charts.base import TimeAxis
@@ -22,6 +23,7 @@ from fuseboard_dashboard.timecharts import time_chart
 from fuseboard_dashboard.view import View, panel
 
 SHOWN: Final = 45
+UNSEEN: Final = 5
 FOLDED: Final = 255
 """More rows are in the download, or found by choosing a tool."""
 
@@ -52,10 +54,15 @@ def _body(view: View) -> None:
                t("From the first call of the period on: every bad call takes its part of what the "
                  "calls of the period allow.")):  # fmt: skip
         _chart(view, found, tool)
+    shorter, note = bounded(view)
     with panel(t("Which layer failed"), _layer_scope(view)):
-        _layers(view)
+        if note:
+            words = t("Counted in the last {span} only: there are too many calls in the window.",
+                      span=theme.span(shorter.window.length))  # fmt: skip
+            st.html(markup.notice(words, theme.SEVERITY_MARKS["info"], "fb-bounded"))
+        _layers(shorter)
     with panel(t("Calls behind it"), t("Newest first, of the window chosen at the left.")):
-        _calls(view)
+        _calls(shorter)
     with panel(t("How it is counted")):
         st.html(_definitions())
 
@@ -92,6 +99,11 @@ def _scope(view: View, found: Budgeted) -> str:
     if found.kept_since is not None:
         words.append(t("The oldest call that is kept began {moment}: budgets are those of the time "
                        "since.", moment=_day(view, found.kept_since)))  # fmt: skip
+    unseen = sorted(set(view.source.objectives.tools) - set(found.rows["tool"]))
+    if unseen and not view.filters.is_narrowed:
+        words.append(n("{count} tool has objectives and no calls: {names}.",
+                       "{count} tools have objectives and no calls: {names}.", len(unseen),
+                       names=", ".join(map(markup.shorten, unseen[:UNSEEN]))))  # fmt: skip
     if view.filters.regions:
         words.append(t("Only calls in the chosen regions count."))
     if view.filters.classes:
