@@ -20,7 +20,11 @@ from fuseboard_dashboard.catalogue import Entry, dump, parse
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "dashboard" / "fuseboard_dashboard"
 TEXTS = SOURCE / "texts"
+ALERTS = ROOT / "alerts" / "fuseboard_alerts" / "catalogue.py"
+"""Its summaries are shown, too: ``t(rule.summary)``."""
 
+ELSEWHERE = ("english", "summary")
+"""Attributes whose texts are found where they are written: of marks, and of alert rules."""
 TRANSLATED = {"t": 1, "later": 1, "n": 2, "Mark": 1}
 """What takes texts → how many; ``Mark`` gives its label in the viewer's language."""
 
@@ -57,10 +61,10 @@ def uses(path: Path) -> Iterator[Use]:
 
 
 def _has_its_text_elsewhere(node: ast.Call) -> bool:
-    """Tell whether a call is about a name from outside, or a mark's English words."""
+    """Tell whether a call is about a name from outside, or about words that are found elsewhere."""
     is_foreign = any(keyword.arg == "is_foreign" for keyword in node.keywords)
     first = node.args[0] if node.args else None
-    return is_foreign or (isinstance(first, ast.Attribute) and first.attr == "english")
+    return is_foreign or (isinstance(first, ast.Attribute) and first.attr in ELSEWHERE)
 
 
 def called(node: ast.Call) -> str:
@@ -73,10 +77,17 @@ def _literal(node: ast.expr) -> str | None:
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
 
 
+def summaries(path: Path = ALERTS) -> Iterator[Use]:
+    """Yield what the alert catalogue says of each rule in one sentence."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.keyword) and node.arg == "summary":
+            yield Use(f"{path.parent.name}/{path.name}:{node.lineno}", _literal(node.value))
+
+
 def all_uses() -> list[Use]:
     """Return the texts of the dashboard, module by module in the order of their names."""
     modules = sorted(path for path in SOURCE.rglob("*.py") if path.name != "language.py")
-    return [use for path in modules for use in uses(path)]
+    return [*(use for path in modules for use in uses(path)), *summaries()]
 
 
 def placeholders(text: str) -> set[tuple[str | None, str | None, str | None]]:

@@ -48,7 +48,7 @@ def _standings(view: View, rule: Rule) -> list[Standing]:
 
 def _row(view: View, rule: Rule, found: Sequence[Standing]) -> list[str]:
     scale = view.source.alert_time_scale
-    name = f'<span title="{markup.esc(rule.summary)}">{markup.esc(rule.name)}</span>'
+    name = f'<span title="{markup.esc(t(rule.summary))}">{markup.esc(rule.name)}</span>'
     return [
         name,
         markup.badge(theme.SEVERITY_MARKS[rule.severity]),
@@ -78,7 +78,7 @@ def _where(view: View, rule: Rule, one: Standing) -> str:
 
 
 def _fold(view: View, rule: Rule, found: Sequence[Standing]) -> None:
-    words = f"{markup.esc(rule.summary)} {markup.esc(_meaning(rule))}"
+    words = f"{markup.esc(t(rule.summary))} {markup.esc(_meaning(rule))}"
     st.html(f'<div class="fb"><p>{words}</p></div>')
     if found:
         headers = ((t("Series"), False), (t("Job"), False), (t("Now, and the threshold"), False),

@@ -137,7 +137,7 @@ def quantiles_by_tool(frame: pd.DataFrame, slow: float, height: int | None = Non
     """
     shown = frame.head(40).iloc[::-1]
     figure = base.new(height or 110 + 30 * len(shown))
-    names = [base.label(tool) for tool in shown[t("tool")]]
+    names = [base.label(tool) for tool in shown["tool"]]
     for prefix, mark, shift in (("", ATTEMPT_PART, 0.14), ("attempt_", BACKOFF_PART, -0.14)):
         spots = np.arange(len(shown)) + shift
         what = t("Attempts (no back-off)") if prefix else t("Calls (with back-off)")

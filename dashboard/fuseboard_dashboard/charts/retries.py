@@ -50,7 +50,7 @@ def first_and_final(frame: pd.DataFrame, height: int | None = None) -> go.Figure
     """
     shown = frame.head(40).iloc[::-1]
     figure = base.new(height or 110 + 28 * len(shown))
-    names = [base.label(tool) for tool in shown[t("tool")]]
+    names = [base.label(tool) for tool in shown["tool"]]
     first = (shown["first_try"] / shown["attempted"]).to_numpy()
     final = (shown["succeeded"] / shown["attempted"]).to_numpy()
     x: list[float | None] = []
