@@ -31,6 +31,7 @@ from fuseboard_collector.store.rows import micros
 from fuseboard_dashboard import bounded, changed
 from fuseboard_dashboard.filters import PRESETS, Filters, Window, rfc3339
 from fuseboard_dashboard.objectives import ObjectiveBook
+from fuseboard_dashboard.screens import sessions
 from fuseboard_dashboard.screens.breakers import worth_drawing
 from fuseboard_dashboard.view import QUERY_PARAMETERS
 from fuseboard_server import allocator, garbage
@@ -47,10 +48,13 @@ RAW = (
     "page_answer", "page_cost", "page_dependencies", "page_failed_layers", "page_incident_slices",
     "page_incident_totals", "page_layer_calls", "page_upstream",
 )  # fmt: skip
-MOST_CALLS = {"page_changes": changed.MOST_CALLS} | {
+MOST_CALLS = {"page_changes": changed.MOST_CALLS, "page_sessions": sessions.MOST_CALLS} | {
     name: bounded.MOST_CALLS for name in QUERY_PARAMETERS if name.startswith(RAW)
 }
 """Queries of raw rows → how many calls a window may have for pages to ask them."""
+OF_ONE = {name for name, taken in QUERY_PARAMETERS.items() if {"trace_id", "session"} & {*taken}}
+ONE_READS = timedelta(days=2)
+"""Queries of one trace or session, and the longest window that pages ask them for."""
 KINDS = {"all": 100, "faults": 100, "retried": 100, "slow": 25}
 STEP = 2 ** (1 / 8)
 """The widest that a quantile out of a histogram may be off."""
@@ -119,6 +123,8 @@ def questions(store: Store) -> Iterator[tuple[str, str, dict[str, object]]]:
     for view in VIEWS:
         window = Filters(range=view, to=newest).window(newest)
         for name in QUERY_PARAMETERS:
+            if name in OF_ONE and window.length > ONE_READS:
+                continue  # read around its moment
             if calls_in(store, window) > MOST_CALLS.get(name, inf):
                 continue  # no page asks
             for kind in KINDS if name == "page_calls" else ("",):
@@ -150,6 +156,10 @@ def parameters(store: Store, name: str, window: Window, kind: str, most: int) ->
         "kind": kind,
         "row_limit": KINDS.get(kind),
         "breakers": breakers,
+        "trace_id": "0" * 32,
+        "session": "none of them",
+        "sessions": ["none of them"],
+        "traces": ["0" * 32],
         **ObjectiveBook().bounds(),
         "upstream": "api-3.example.org",
         "seen_since": rfc3339(window.since - timedelta(days=1)),

@@ -20,7 +20,7 @@ from fuseboard_dashboard import language
 from fuseboard_dashboard.language import later, t
 from fuseboard_dashboard.windows import FROM, TO, Window, parse_bounds, rfc3339
 
-__all__ = ["AT", "CLASS", "DEFAULT_RANGE", "FROM", "HASH", "LAYER", "MAX_CHOICES",
+__all__ = ["AGENT", "AT", "CLASS", "DEFAULT_RANGE", "FROM", "HASH", "LAYER", "MAX_CHOICES",
            "PAGE_PARAMETERS", "PRESETS", "RANGE", "REGION", "SESSION", "STARTS", "TO", "TOOL",
            "TRACE", "Filters", "Known", "Window", "parse", "rfc3339"]  # fmt: skip
 
@@ -45,7 +45,7 @@ MAX_CHOICES: Final = 50
 
 RANGE, TOOL, CLASS, REGION = "range", "tool", "class", "region"
 LAYER: Final = "layer"
-HASH, TRACE, AT, SESSION = "hash", "trace", "at", "session"
+HASH, TRACE, AT, SESSION, AGENT = "hash", "trace", "at", "session", "agent"
 PAGE_PARAMETERS: Final = (
     HASH,
     "answer",
@@ -55,6 +55,7 @@ PAGE_PARAMETERS: Final = (
     TRACE,
     AT,
     SESSION,
+    AGENT,
     LAYER,
 )
 """Parameters of single pages, left alone here."""

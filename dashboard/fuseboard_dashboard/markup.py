@@ -41,6 +41,10 @@ Hooks for tests and scripts, stable like an API:
   ``data-attempts``, ``data-args-hash``), ``fb-span`` and ``fb-change-row``; ``fb-story`` in a call;
   ``fb-trace-unknown``, ``fb-trace-malformed`` and ``fb-no-traces`` where there is none;
 * ``data-testid="fb-visitor"`` in the sidebar: who is logged in;
+* ``data-testid="fb-session"`` with ``data-session``, ``data-calls``, ``data-faults`` and
+  ``data-repeats`` on every line of the sessions; ``fb-session-head`` (``data-session``) and
+  ``fb-circle`` (``data-tool``, ``data-args-hash``, ``data-calls``, ``data-longest``) on one of
+  them; ``fb-no-sessions`` and ``fb-session-unknown`` where there is none;
 * ``data-testid="fb-reading"`` in a page's head while the store takes over a second;
 * ``data-testid="fb-problem"`` where a panel could not be drawn, ``fb-first-run`` and
   ``fb-no-match`` on the empty states, ``fb-notice`` on ignored URL parameters, ``fb-narrowed``

@@ -59,6 +59,7 @@ def sample_calls(view: View, frame: pd.DataFrame, key: str) -> None:
     shown = pd.DataFrame(
         {
             "time": view.local(frame["end"]),
+            "trace": traces.links(view.filters, frame["trace_id"], frame["end"]),
             "tool": frame["tool"],
             "region": frame["region"],
             "outcome": marked(frame["outcome"], theme.OUTCOME_MARKS),
@@ -73,7 +74,6 @@ def sample_calls(view: View, frame: pd.DataFrame, key: str) -> None:
             "classifier": blank(frame["classifier_id"]),
             "full_type": blank(frame["error_type"]),
             "arguments": blank(frame["args_hash"]),
-            "trace": traces.links(view.filters, frame["trace_id"], frame["end"]),
         }
     )
     rarely = ("error", "full_type", "status", "class", "message")

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 import pandas as pd
 
+from fuseboard_dashboard import sessions
 from fuseboard_dashboard.filters import AT, HASH, TRACE, Filters
 from fuseboard_dashboard.language import t
-from fuseboard_dashboard.windows import Window, rfc3339
+from fuseboard_dashboard.windows import Window, rfc3339, zoned
 
 AROUND: Final = timedelta(hours=6)
 """A trace is read this far before and after a moment that is known of it."""
@@ -50,7 +51,7 @@ def link(filters: Filters, trace_id: str, moment: datetime) -> str:
         trace_id: The trace.
         moment: The end of a call of it, or another moment near, in UTC.
     """
-    return filters.link(TRACE, [(TRACE, trace_id), (AT, rfc3339(utc(moment)))])
+    return filters.link(TRACE, [(TRACE, trace_id), (AT, rfc3339(zoned(moment)))])
 
 
 def links(filters: Filters, trace_ids: pd.Series, moments: pd.Series) -> pd.Series:
@@ -62,14 +63,9 @@ def links(filters: Filters, trace_ids: pd.Series, moments: pd.Series) -> pd.Seri
     return pd.Series(found, index=trace_ids.index, dtype=object)
 
 
-def utc(moment: datetime) -> datetime:
-    """Return a moment of the store, which has no zone, in UTC."""
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-
-
 def around(moment: datetime) -> Window:
     """Return the window in which a trace is read whose moment is known."""
-    return Window(utc(moment) - AROUND, utc(moment) + AROUND)
+    return Window(zoned(moment) - AROUND, zoned(moment) + AROUND)
 
 
 def strides(now: datetime, first: datetime) -> Iterator[Window]:
@@ -99,9 +95,9 @@ def filters_near(filters: Filters, window: Window, moment: datetime, now: dateti
         now: No window ends later.
     """
     free = Filters(filters.range, filters.to, since=filters.since)
-    if window.since < utc(moment) <= window.until:
+    if window.since < zoned(moment) <= window.until:
         return free
-    fitting = Window(utc(moment) - _NEAR, utc(moment) + _NEAR).outward(now)
+    fitting = Window(zoned(moment) - _NEAR, zoned(moment) + _NEAR).outward(now)
     return free if fitting is None else free.zoomed(fitting)
 
 
@@ -128,6 +124,8 @@ def ways(filters: Filters, window: Window, call: Any, now: datetime) -> list[tup
         found.append((t("Faults with these arguments"), own))
     if call.attempts > 1:
         found.append((t("Retries"), here.link("retries")))
+    if call.session is not None:
+        found.append((t("Its session"), sessions.link(filters, call.session, call.end)))
     if call.breaker_state is not None:
         found.append((t("Its breaker"), here.link("breakers")))
     return found

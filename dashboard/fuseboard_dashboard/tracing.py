@@ -13,11 +13,12 @@ from fuseboard_dashboard import traces
 from fuseboard_dashboard.data import record
 from fuseboard_dashboard.view import View
 from fuseboard_dashboard.waterfall import Row, rows
-from fuseboard_dashboard.windows import Window
+from fuseboard_dashboard.windows import Window, zoned
 
 MAX_CALLS: Final = 1000
 """Rows that the queries of a trace return of calls, spans and transitions each."""
 MAX_ATTEMPTS: Final = 5000
+_MOMENTS: Final = ("last_end", "last_start")
 
 
 @dataclass(frozen=True)
@@ -84,15 +85,18 @@ def read(view: View, trace_id: str, moment: datetime) -> Trace:
     return Trace(trace_id, window, in_order, attempts, spans, changes, tree, all_calls, all_spans)
 
 
-def search(view: View, trace_id: str, tell: Callable[[float], object]) -> datetime | None:
-    """Return the end of the newest call (or the start of the newest span) of a trace.
+def search(
+    view: View, query: str, tell: Callable[[float], object], **wanted: str
+) -> datetime | None:
+    """Return the end of the newest call (or the start of the newest span) of something.
 
-    All that is kept is looked through, newest first, since nothing says when the trace was.
+    All that is kept is looked through, newest first, since nothing says when it was.
 
     Args:
         view: Where to ask.
-        trace_id: The trace.
+        query: Finds it in a window: ``page_trace_found`` or ``page_session_found``.
         tell: Is told the share that has been looked through before each step.
+        wanted: The query's parameter that names it.
     """
     kept = view.ask("page_store")
     first, now = kept["first_start"][0], view.source.clock()
@@ -101,8 +105,8 @@ def search(view: View, trace_id: str, tell: Callable[[float], object]) -> dateti
     steps = list(traces.strides(now, first.to_pydatetime().replace(tzinfo=UTC)))
     for number, window in enumerate(steps):
         tell(number / len(steps))
-        found = record(replace(view, window=window).ask("page_trace_found", trace_id=trace_id))
-        moments = [found[name] for name in ("last_end", "last_start") if pd.notna(found[name])]
+        found = record(replace(view, window=window).ask(query, **wanted))
+        moments = [found[name] for name in _MOMENTS if pd.notna(found.get(name))]
         if moments:
-            return traces.utc(max(moments).to_pydatetime())
+            return zoned(max(moments).to_pydatetime())
     return None

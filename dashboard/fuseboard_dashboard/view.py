@@ -71,6 +71,12 @@ QUERY_PARAMETERS: Final[dict[str, tuple[str, ...]]] = {
     "page_series": _BUCKETED,
     "page_slo": (*_WINDOW, *_NAMES, *_BOUNDS),
     "page_slo_series": (*_WINDOW, *_NAMES, "bucket_us", *_BOUNDS),
+    "page_session_agents": _WINDOW,
+    "page_session_calls": (*_WINDOW, "session"),
+    "page_session_found": (*_WINDOW, "session"),
+    "page_session_spans": (*_WINDOW, "session", "traces"),
+    "page_session_tokens": (*_WINDOW, "sessions"),
+    "page_sessions": (*_ALL, "agents"),
     "page_store": (),
     "page_tools": _ALL,
     "page_totals": _ALL,
@@ -198,6 +204,13 @@ class View:
             f"{markup.esc(pace)} · {markup.esc(self.ends())} {markup.esc(self.zone_name)} · "
             f"{markup.esc(words)}</span>"
         )
+
+    def reading_stamp(self) -> str:
+        """Return the markup that says when the data were read, on pages that are of no window."""
+        read_at = min(self.read_times, default=self.source.clock())
+        time = theme.clock_time(read_at, self.zone)
+        words = t("data as of {time} {zone}", time=time, zone=self.zone_name)
+        return f'<span data-testid="fb-read-at">{markup.esc(words)}</span>'
 
 
 @contextmanager

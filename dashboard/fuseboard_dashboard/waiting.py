@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
+import streamlit as st
 from streamlit.runtime.scriptrunner import add_script_run_ctx
 
 from fuseboard_dashboard.language import n, t
@@ -49,6 +50,20 @@ def waiting(
         # Streamlit ends a script that was overtaken by an exception: that ends the words, too.
         with speaking:
             is_over.set()
+
+
+@contextmanager
+def progress(line: str) -> Iterator[Callable[[float], object]]:
+    """Show a bar while the block runs; yield what moves it, from 0 to 1.
+
+    Args:
+        line: What is being done.
+    """
+    place = st.empty()
+    try:
+        yield lambda share: place.progress(share, line)
+    finally:
+        place.empty()
 
 
 def words(seconds: float, answers: int) -> str:

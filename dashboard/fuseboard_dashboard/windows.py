@@ -131,3 +131,8 @@ def _moment(name: str, values: Sequence[str], notices: list[str]) -> datetime | 
         notices.append(t("{text} is no moment in time for {name}; showing live data.",
                          text=repr(text), name=repr(name)))  # fmt: skip
     return moment
+
+
+def zoned(moment: datetime) -> datetime:
+    """Return a moment of the store, which has no zone, in UTC."""
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

@@ -27,6 +27,8 @@ TOOLS = [
 ]  # fmt: skip
 FOREIGN = {"天気予報", "é"}
 REGIONS = [None, None, "eu-west", "us-east", "ap-südost", ""]
+SESSIONS = [None, *(f"s-{n}" for n in range(60)), "größe's"]
+OPERATIONS = [None, "chat", "invoke_agent"]
 UPSTREAMS = [None, None, "api.example.org", "model-x"]
 SERVICES = [None, "trip", "shop"]
 ERROR_TYPES = [None, "TimeoutError", "httpx.HTTPStatusError", "Ошибка"]
@@ -142,7 +144,7 @@ class Rows:
         """Return who called, and where the answer came from."""
         pick = self._later.choice
         return {
-            "agent": pick([None, "planner", "критик"]), "session": pick([None, "s-1", "s-2"]),
+            "agent": pick([None, "planner", "критик"]), "session": pick(SESSIONS),
             "result_source": pick([None, *ResultSource]), "confidence": pick([None, *Confidence]),
             "result_age_seconds": pick([None, 0.0, 12.5, 90_000.0, self._later.random() * 600]),
             "fallback_tool": pick([None, None, "archive", TOOLS[3]]),
@@ -191,6 +193,9 @@ class Rows:
         return Span(
             self._hex(128), self._hex(64), self._random.choice(TOOLS), self.moment(),
             self.seconds(), attributes='{"k": [1, null]}',
+            session=self._random.choice(SESSIONS), operation=self._random.choice(OPERATIONS),
+            input_tokens=self._random.choice([None, 10, 5000]),
+            output_tokens=self._random.choice([None, 0, 7]),
         )  # fmt: skip
 
     def _hex(self, bits: int) -> str:

@@ -168,7 +168,8 @@ def ask(store: Store) -> Callable[..., list[dict[str, object]]]:
             **Filters().parameters(WINDOW), **Filters().before_parameters(WINDOW),
             "bucket_us": 60_000_000, "kind": "all", "args_hash": None, "row_limit": 50,
             "breakers": None, "outcomes": None, "sources": None, "classifiers": None,
-            "trace_id": None, "failed_layer": None, **ObjectiveBook().bounds(),
+            "trace_id": None, "session": None, "sessions": None, "traces": None, "agents": None,
+            "failed_layer": None, **ObjectiveBook().bounds(),
             "seen_since": (SINCE - timedelta(days=1)).isoformat(),
             "upstream": None, **changes,
         }  # fmt: skip

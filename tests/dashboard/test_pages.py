@@ -23,6 +23,7 @@ PAGES = {
     "retries": "What do retries cost",
     "latency": "How slow, for whom",
     "degradation": "Which answers are not the real thing",
+    "sessions": "Which runs of agents",
     "trace": "What happened in this run",
     "slos": "How much may still fail",
     "dependencies": "Who depends on what",

@@ -79,10 +79,11 @@ def test_a_call_leads_to_tool_errors_arguments_and_breaker_under_the_filters(
     drawn = html(open_page("trace", {"trace": TRACE, "at": AT, "range": "1h"}))
     story = drawn.split(f'data-span="{REFUSED}"')[1]
     links = re.findall(r'<a href="([^"]+)" target="_self"><u>', story)
-    assert links[:4] == [
+    assert links == [
         "tool?range=1h&amp;tool=weather&amp;region=eu-west",
         "errors?range=1h&amp;tool=weather&amp;class=L3_transient&amp;region=eu-west",
         "errors?range=1h&amp;tool=weather&amp;hash=v1%3Abb",
+        "sessions?range=1h&amp;session=s-1&amp;at=2026-01-05T12%3A08%3A23.001000Z",
         "breakers?range=1h&amp;tool=weather&amp;region=eu-west",
     ]
 

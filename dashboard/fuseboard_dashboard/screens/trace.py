@@ -15,6 +15,7 @@ from fuseboard_dashboard.refresh import PageFrame, show
 from fuseboard_dashboard.screens import trace_call, trace_start
 from fuseboard_dashboard.tracing import Trace
 from fuseboard_dashboard.view import View, panel
+from fuseboard_dashboard.waiting import progress
 from fuseboard_dashboard.windows import parse_moment, rfc3339
 
 _MISSING: Final = "fb_trace_missing"
@@ -28,12 +29,7 @@ def page() -> None:
 
 
 def _stamp(view: View) -> str:
-    if filters.TRACE not in st.query_params:
-        return view.stamp()
-    read_at = min(view.read_times, default=view.source.clock())
-    as_of = t("data as of {time} {zone}", time=theme.clock_time(read_at, view.zone),
-              zone=view.zone_name)  # fmt: skip
-    return f'<span data-testid="fb-read-at">{markup.esc(as_of)}</span>'
+    return view.stamp() if filters.TRACE not in st.query_params else view.reading_stamp()
 
 
 def _body(view: View) -> None:
@@ -71,16 +67,8 @@ def _find(view: View, trace_id: str) -> Trace | None:
 
 
 def _search(view: View, trace_id: str) -> datetime | None:
-    """Look for a trace everywhere, and say how far that has come."""
-    place = st.empty()
-
-    def tell(share: float) -> None:
-        place.progress(share, t("Looking for the trace, newest calls first"))
-
-    try:
-        return tracing.search(view, trace_id, tell)
-    finally:
-        place.empty()
+    with progress(t("Looking for the trace, newest calls first")) as tell:
+        return tracing.search(view, "page_trace_found", tell, trace_id=trace_id)
 
 
 def _say_malformed(view: View, given: str) -> None:

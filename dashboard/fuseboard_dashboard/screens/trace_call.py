@@ -8,8 +8,19 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from fuseboard_dashboard import markup, scales, story, tables, theme, traces, waterfall
+from fuseboard_dashboard import (
+    contexts,
+    markup,
+    scales,
+    sessions,
+    story,
+    tables,
+    theme,
+    traces,
+    waterfall,
+)
 from fuseboard_dashboard.charts import lanes
+from fuseboard_dashboard.data import rows as rows_of
 from fuseboard_dashboard.language import n, t
 from fuseboard_dashboard.tracing import Trace
 from fuseboard_dashboard.view import View
@@ -31,10 +42,22 @@ def head(view: View, trace: Trace) -> None:
         f'<div class="fb fb-trace" data-testid="fb-trace" data-trace="{markup.esc(trace.id)}">'
         f'<span class="fb-mono">{markup.esc(trace.id)}</span>'
         + "".join(f"<span>{markup.esc(k)} <b>{markup.esc(v)}</b></span>" for k, v in facts)
+        + _sessions(view, calls)
         + markup.link(f"<u>{markup.esc(t('Other traces'))}</u>", view.filters.link("trace"))
         + "</div>"
     )
     st.html(markup.stats(_numbers(trace)))
+
+
+def _sessions(view: View, calls: pd.DataFrame) -> str:
+    """Return links to the sessions of a trace: mostly one."""
+    named = calls[calls["session"].notna()].drop_duplicates("session", keep="last").head(3)
+    links = [
+        markup.link(f"<u>{markup.name(row.session)}</u>",
+                    sessions.link(view.filters, row.session, row.end))
+        for row in rows_of(named)
+    ]  # fmt: skip
+    return f"<span>{markup.esc(t('Session'))} {', '.join(links)}</span>" if links else ""
 
 
 def _numbers(trace: Trace) -> list[markup.Stat]:
@@ -58,10 +81,11 @@ def _numbers(trace: Trace) -> list[markup.Stat]:
                     n("{count} call retried", "{count} calls retried", retried)),
         markup.Stat("trace-backoff", t("Back-off"), theme.seconds(waited), waited,
                     t("between attempts")),
-        markup.Stat("trace-changes", t("Breakers changed"), theme.count(len(trace.changes)),
-                    len(trace.changes), t("by calls of this trace")),
+        markup.Stat("trace-changes", t("Breakers"), theme.count(len(trace.changes)),
+                    len(trace.changes), t("changed by calls")),
     ]  # fmt: skip
-    read, written = (trace.spans[name].dropna() for name in ("input_tokens", "output_tokens"))
+    told = contexts.of_models(trace.spans)
+    read, written = (told[name].dropna() for name in ("input_tokens", "output_tokens"))
     if len(read) or len(written):
         total = float(read.sum() + written.sum())
         note = t("{read} in, {written} out", read=theme.count(float(read.sum())),
@@ -130,7 +154,6 @@ def _facts(view: View, call: Any) -> str:
         (t("Strategy"), call.retry_strategy),
         (t("Upstream"), call.upstream or call.server),
         (t("Agent"), call.agent),
-        (t("Session"), call.session),
         (t("Service"), call.service),
         (t("Cost"), None if call.cost is None else f"{call.cost:,.4g}"),
         (t("Call id"), call.call_id),
