@@ -17,11 +17,14 @@ from fuseboard_alerts import memory as documents
 from fuseboard_alerts.catalogue import CATALOGUE
 from fuseboard_alerts.memory import Key, Memory
 from fuseboard_alerts.model import Rule
+from fuseboard_alerts.mutes import Mute
+from fuseboard_alerts.mutes import load as load_mutes
 from fuseboard_alerts.notifiers import Courier, Receiver, ReceiverStatus
 from fuseboard_alerts.notifiers.message import Change, Wording, messages
 from fuseboard_alerts.state import NOTIFIED, Instance, Observation, State, Timing, advance
 from fuseboard_alerts.storage import AlertStore, Entry, append_history, load_memory, save_memory
 from fuseboard_alerts.targets.sql import Question, observe, question
+from fuseboard_alerts.withholding import sift
 
 logger = logging.getLogger("fuseboard.alerts")
 
@@ -98,6 +101,7 @@ class Evaluator:
         self._lock = threading.RLock()
         self._memory = Memory()
         self._history: list[Entry] = []
+        self._mutes: list[Mute] = []
         self._is_restored = False
         self._errors: Counter[str] = Counter()
         self._save_errors = 0
@@ -163,6 +167,7 @@ class Evaluator:
         if not self._is_restored and not self._restore(now):
             return []
         answers = _Answers(self._store)
+        mutes = self._known_mutes(now)
         observed = {rule.id: self._observe(rule, now, answers) for rule in self._rules.values()}
         with self._lock:
             changes = [
@@ -173,9 +178,19 @@ class Evaluator:
             ]
             self._memory.ticked_at = now
             self._history += [_entry(one) for one in changes]
-            self._queue(changes)
+            self._queue(sift(changes, self._memory, self._rules, mutes, now))
             self._save()
         return changes
+
+    def _known_mutes(self, now: datetime) -> list[Mute]:
+        """Return the mutes; those known before while they can't be read."""
+        try:
+            self._mutes = load_mutes(self._store, now)
+        except Exception as error:
+            with self._lock:
+                self._last_error = f"mutes: {error}"
+            logger.warning("mutes could not be read, those known before go on: %s", error)
+        return self._mutes
 
     def _observe(self, rule: Rule, now: datetime, ask: _Answers) -> list[Observation] | None:
         """Return what the store says; None, with the state left alone, if it can't."""
@@ -249,6 +264,7 @@ class Evaluator:
                 self._history.append(Entry(alert, severity, instance, State.INACTIVE, ended_at))
             else:
                 self._memory.instances[key] = instance.shifted(outage)
+        self._memory.held = dict(restored.held)
         for courier in self._couriers:
             courier.offer(restored.outbox.get(courier.name, []))
 
@@ -294,6 +310,7 @@ def _ended(before: Instance | None, seen: Observation | None) -> Instance:
     return replace(
         before,
         value=seen.value if seen else before.value,
+        peak=before.worst,
         notifications=before.notifications + 1,
     )
 

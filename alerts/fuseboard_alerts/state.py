@@ -73,6 +73,7 @@ class Instance:
         keep_since: The first evaluation since ``last_true`` at which it was not true.
         value: The last measured value.
         notifications: How many notifications it has led to.
+        peak: The worst measured value since it began; None = no other than ``value``.
     """
 
     labels: Labels
@@ -83,6 +84,12 @@ class Instance:
     fired_at: datetime | None = None
     keep_since: datetime | None = None
     notifications: int = 0
+    peak: float | None = None
+
+    @property
+    def worst(self) -> float:
+        """Return the worst value since it began: of every rule, the highest."""
+        return self.value if self.peak is None else max(self.peak, self.value)
 
     def shifted(self, gap: timedelta) -> Instance:
         """Return the instance as if ``gap`` had not happened: clocks stand still in an outage."""
@@ -139,11 +146,12 @@ def _is_evidence(instance: Instance, seen: Observation | None) -> bool:
 
 def _when_true(instance: Instance | None, seen: Observation, now: datetime, timing: Timing) -> Step:
     if instance is None:
-        started = Instance(seen.labels, State.PENDING, now, now, seen.value)
+        started = Instance(seen.labels, State.PENDING, now, now, seen.value, peak=seen.value)
         if timing.hold <= timedelta(0):
             return _enter(replace(started, fired_at=now), State.FIRING)
         return Step(started, State.PENDING)
-    current = replace(instance, last_true=now, keep_since=None, value=seen.value)
+    current = replace(instance, last_true=now, keep_since=None, value=seen.value,
+                      peak=max(instance.worst, seen.value))  # fmt: skip
     if instance.state is State.NO_DATA:
         return _enter(current, State.FIRING)
     if instance.state is State.PENDING and now - instance.active_at >= timing.hold:

@@ -25,6 +25,7 @@ _EVENTS = pa.schema(
         ("fired_at", _TIME),
         ("resolved_at", _TIME),
         ("value", pa.float64()),
+        ("peak", pa.float64()),
     ]
 )
 
@@ -79,6 +80,7 @@ def _row(entry: Entry) -> dict[str, object]:
         "fired_at": _naive(instance.fired_at),
         "resolved_at": _naive(entry.at) if entry.state is State.RESOLVED else None,
         "value": instance.value,
+        "peak": instance.worst,
     }
 
 

@@ -197,13 +197,13 @@ def routes(
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
-def guarded(token: Token, endpoint: Endpoint) -> Endpoint:
-    """Return an endpoint that answers only who has the token."""
+def guarded(token: Token, endpoint: Endpoint, who: str = WHO) -> Endpoint:
+    """Return an endpoint that answers only who has the token; ``who`` is what others are told."""
 
     async def answer(request: Request) -> Response:
         if token.admits(request.headers.get("authorization")):
             return await endpoint(request)
-        refusal = refused(401, "AccessDeniedError", WHO)
+        refusal = refused(401, "AccessDeniedError", who)
         refusal.headers["www-authenticate"] = 'Bearer realm="fuseboard"'
         return refusal
 

@@ -149,7 +149,7 @@ def _from_here(
     token: Token, endpoint: Callable[[Request], Awaitable[Response]]
 ) -> Callable[[Request], Awaitable[Response]]:
     async def answer(request: Request) -> Response:
-        if token or _is_here(request):
+        if token or is_here(request):
             return await endpoint(request)
         return refused(
             403, "AccessDeniedError",
@@ -160,11 +160,12 @@ def _from_here(
 
 
 def _require_here(request: Request, what: str) -> None:
-    if not _is_here(request):
+    if not is_here(request):
         raise AccessDeniedError(f"only clients on the collector's machine may {what}; run it there")
 
 
-def _is_here(request: Request) -> bool:
+def is_here(request: Request) -> bool:
+    """Tell whether a client is on this machine."""
     try:
         return request.client is not None and ip_address(request.client.host).is_loopback
     except ValueError:

@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 import pandas as pd
 
 from fuseboard.conventions import ErrorClass
+from fuseboard_alerts import memory as documents
 from fuseboard_alerts.catalogue import CATALOGUE
 from fuseboard_alerts.model import Ratio, SlowShare
-from fuseboard_dashboard import markup, theme
+from fuseboard_alerts.mutes import Mute
+from fuseboard_alerts.state import Instance
+from fuseboard_dashboard import markup, muted, theme
+from fuseboard_dashboard.data import CACHE
 from fuseboard_dashboard.filters import Filters
+from fuseboard_dashboard.language import n, t
 from fuseboard_dashboard.view import View
+
+Row = Mapping[Any, Any]
 
 CAUSES: Final = {
     "ToolCallBreakerOpen": "breakers",
@@ -54,7 +62,7 @@ def label_words(labels: str) -> str:
     except ValueError:
         return labels
     if not isinstance(parsed, dict) or not parsed:
-        return "everything"
+        return t("everything")
     named = [str(parsed[key]) for key in ("tool", "region") if parsed.get(key)]
     others = [
         f"{key}={value}" for key, value in parsed.items() if key not in ("tool", "region", "job")
@@ -86,57 +94,122 @@ def scale_notice(view: View) -> str:
     scale = view.source.alert_time_scale
     if scale == 1:
         return ""
-    words = (
-        f"Alert time scale {scale:g}: all alert windows and hold times are multiplied by "
-        f"{scale:g} (5 minutes become {f'{300 * scale:g} s'}). For demonstrations; real "
-        "time is --alert-time-scale 1."
-    )
+    words = t(
+        "Alert time scale {scale}: all alert windows and hold times are multiplied by {scale} (5 "
+        "minutes become {five}). For demonstrations; real time is --alert-time-scale 1.",
+        scale=f"{scale:g}", five=f"{300 * scale:g} s",
+    )  # fmt: skip
     return markup.notice(words, theme.SEVERITY_MARKS["warning"], "fb-time-scale")
 
 
 def strip(view: View, frame: pd.DataFrame, most: int = 6) -> str:
-    """Return the active alerts as a stack of lines, most urgent first.
+    """Return the active alerts as a stack of lines, most urgent first, muted ones last.
 
     Args:
         view: For times and links.
         frame: Rows of ``page_alerts_now``.
         most: Lines before the rest is summed up.
     """
-    rows = frame.head(most).to_dict("records")
-    lines = "".join(_line(view, row) for row in rows)
-    if len(frame) > most:
-        more = f"{len(frame) - most} more on the Alerts page"
+    mutes, values = muted.in_force(view), current(view)
+    rows = [(row, muted.of(mutes, view, row)) for row in frame.to_dict("records")]
+    rows.sort(key=lambda pair: pair[1] is not None)
+    lines = "".join(
+        _line(view, row, mute, values.get(_key(row))) for row, mute in rows[:most]
+    )  # fmt: skip
+    if len(rows) > most:
+        more = n("{count} more on the Alerts page", "{count} more on the Alerts page",
+                 len(rows) - most)  # fmt: skip
         link = markup.link(markup.esc(more), view.filters.link("alerts"))
         lines += f'<div class="fb-more">{link}</div>'
     return f'<div class="fb fb-alerts">{lines}</div>'
 
 
-def _line(view: View, row: dict[object, object] | dict[str, object]) -> str:
+def current(view: View) -> dict[tuple[str, str, str], Instance]:
+    """Return what the evaluator knows of each active alert; nothing where the window is past.
+
+    The history has a row for every change of state; what is measured between them is in the
+    evaluator's memory alone.
+    """
+    if not view.filters.is_live:
+        return {}
+    answer = CACHE.ask(view.source.reader, "alert_memory_load", {}, view.source.clock)
+    rows = answer.table.to_pylist()
+    try:
+        known = documents.load(str(rows[0]["document"])) if rows else documents.Memory()
+    except ValueError:
+        return {}  # of another version
+    return {
+        (*_parts(rule_id), labels_text(dict(labels))): instance
+        for (rule_id, labels), instance in known.instances.items()
+    }
+
+
+def _parts(rule_id: str) -> tuple[str, str]:
+    alert, _, severity = rule_id.partition("/")
+    return alert, severity
+
+
+def _key(row: Row) -> tuple[str, str, str]:
+    return str(row["alert"]), str(row["severity"]), _canonical(str(row["labels"]))
+
+
+def _canonical(labels: str) -> str:
+    try:
+        parsed = json.loads(labels)
+    except ValueError:
+        return labels
+    return labels_text(parsed) if isinstance(parsed, dict) else labels
+
+
+def labels_text(labels: Mapping[str, object]) -> str:
+    """Return labels as one text, whatever their order."""
+    return json.dumps(dict(sorted(labels.items())), separators=(",", ":"))
+
+
+def _line(view: View, row: Row, mute: Mute | None, instance: Instance | None) -> str:
     alert, state, severity = str(row["alert"]), str(row["state"]), str(row["severity"])
     labels = str(row["labels"])
     mark = theme.mark(theme.SEVERITY_MARKS, severity)
-    if state != FIRING:
-        mark = theme.mark(theme.ALERT_STATE_MARKS, state)
     words = theme.mark(theme.ALERT_STATE_MARKS, state).label
+    if mute is not None:
+        mark = theme.MUTED
+    elif state != FIRING:
+        mark = theme.mark(theme.ALERT_STATE_MARKS, state)
     begun = row["fired_at"] if state == FIRING else row["active_at"]
     since = view.ago(begun if isinstance(begun, pd.Timestamp) else None)
     what = markup.link(f"<b>{markup.esc(alert)}</b>", cause_link(alert, labels, view.filters))
     about = label_words(labels)
     title = f"{_SUMMARIES.get(alert, '')} {about[:500]}"
-    pending = "" if state == FIRING else " is-pending"
+    pending = "" if state == FIRING and mute is None else " is-pending"
+    is_loud = state == FIRING and mute is None
+    name = theme.mark(theme.SEVERITY_MARKS, severity).label
+    lasting = t("{state} for {time}", state=words, time=since)
     return (
         f'<div class="fb-alert{pending}" style="--c:{mark.colour}" data-testid="fb-alert" '
         f'data-alert="{markup.esc(alert)}" data-state="{markup.esc(state)}" '
-        f'data-severity="{markup.esc(severity)}">'
-        f"<span>{markup.badge(mark, severity.capitalize(), loud=state == 'firing')}</span>"
+        f'data-severity="{markup.esc(severity)}" data-muted="{str(mute is not None).lower()}">'
+        f"<span>{markup.badge(mark, name, loud=is_loud)}</span>"
         f'<span class="fb-what" title="{markup.esc(title)}">{what} &nbsp;'
-        f"{markup.esc(markup.shorten(about, 110))}</span>"
-        f'<span class="fb-when">{markup.esc(words)} for {markup.esc(since)}'
-        f"{_value(alert, row['value'])}</span></div>"
+        f"{markup.esc(markup.shorten(about, 110))}{_muted(view, mute)}</span>"
+        f'<span class="fb-when">{markup.esc(lasting)}{_values(alert, row, instance)}</span></div>'
     )
 
 
-def _value(alert: str, value: object) -> str:
-    # The history has the value of the moment when the state began, not today's.
-    words = value_words(alert, value)
-    return f" · began at {markup.esc(words)}" if words else ""
+def _muted(view: View, mute: Mute | None) -> str:
+    if mute is None:
+        return ""
+    words = muted.words(view, mute)
+    shown = markup.esc(markup.shorten(words, 140))
+    return f' <span class="fb-muted" title="{markup.esc(words)}">· {shown}</span>'
+
+
+def _values(alert: str, row: Row, instance: Instance | None) -> str:
+    """Return the value when the state began, and where the evaluator tells, the worst and now's."""
+    begun = value_words(alert, row["value"])
+    if not begun:
+        return ""
+    words = t("began at {value}", value=begun)
+    if instance is not None:
+        words += t(", worst {worst}, now {now}", worst=value_words(alert, instance.worst),
+                   now=value_words(alert, instance.value))  # fmt: skip
+    return f" · {markup.esc(words)}"

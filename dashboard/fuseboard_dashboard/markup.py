@@ -12,7 +12,10 @@ Hooks for tests and scripts, stable like an API:
   the matrix of errors;
 * ``data-testid="fb-window"`` with ``data-since`` and ``data-until`` (RFC 3339): the window that
   all numbers of the page are about, (since, until] over the end of calls;
-* ``data-testid="fb-alert"`` with ``data-alert``, ``data-state``, ``data-severity``;
+* ``data-testid="fb-alert"`` with ``data-alert``, ``data-state``, ``data-severity``,
+  ``data-muted``;
+* ``data-testid="fb-mute"`` with ``data-id``, ``data-alert``, ``data-tool``, ``data-region`` and
+  ``data-ends`` on every mute, ``fb-mute-done`` and ``fb-mute-problem`` on what came of a click;
 * ``data-testid="fb-change"`` with ``data-measure`` (``errors``, ``retries``, ``slow``), the values
   that its calls share (``data-tool``, ``data-region``, ``data-args-hash``, ``data-error-class``,
   ``data-agent``, ``data-service``, ``data-upstream``), ``data-rate``, ``data-before``,

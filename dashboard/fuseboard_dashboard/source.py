@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from fuseboard.errors import ConfigurationError
+from fuseboard_alerts.mute_book import MuteBook
 from fuseboard_collector.reading import Reader
 from fuseboard_dashboard.objectives import ObjectiveBook
 
@@ -31,6 +32,7 @@ class Source:
         objectives: What is asked of the tools.
         has_login: Whether the server lets in only whom it knows.
         can_log_out: Whether that login is ours to end; a proxy's is not.
+        mutes: Takes mutes of alerts; None where this dashboard can only read.
         clock: Tells the time, in UTC.
     """
 
@@ -41,6 +43,7 @@ class Source:
     objectives: ObjectiveBook = field(default_factory=ObjectiveBook)
     has_login: bool = False
     can_log_out: bool = False
+    mutes: MuteBook | None = None
     clock: Callable[[], datetime] = _now
 
 

@@ -139,6 +139,9 @@ OBJECTIVE_MARKS: Final[dict[str, Mark]] = {
     "correctness": Mark("Correctness", PURPLE, "≠", dash="dot", marker="square"),
 }
 
+MUTED: Final = Mark("Muted", GREY, "∅", "-", "dot")
+"""An alert that somebody muted, whatever its state."""
+
 QUANTILE_MARKS: Final[dict[str, Mark]] = {
     "p50": Mark("p50", SLATE, "", dash="solid", marker="circle"),
     "p95": Mark("p95", AMBER, "", dash="dash", marker="diamond"),

@@ -62,6 +62,7 @@ def build_collector(
     settings: ServeSettings, store: AnyStore, here: Presence, intake: Intake
 ) -> Starlette:
     """Return what answers on the OTLP port: receiver, read API and health."""
+    from fuseboard_alerts import mute_routes
     from fuseboard_collector import api, operations, receiver
     from fuseboard_collector.store import Store
     from fuseboard_collector.tokens import Token
@@ -74,9 +75,14 @@ def build_collector(
             *api.routes(
                 store,
                 token=Token(settings.read_token),
-                about={"alert_time_scale": settings.alert_time_scale, "demo": settings.demo},
+                about={
+                    "alert_time_scale": settings.alert_time_scale,
+                    "demo": settings.demo,
+                    "takes_mutes": "with a token" if settings.token else "from here",
+                },
                 is_stopping=lambda: intake.is_stopping,
             ),
+            *mute_routes.routes(store, token=Token(settings.token)),
             *(
                 operations.routes(store, token=Token(settings.read_token))
                 if isinstance(store, Store)
@@ -91,6 +97,7 @@ def build_dashboard(
     settings: ServeSettings, store: AnyStore, here: Presence, lifespan: Callable[[Any], Any]
 ) -> AsgiApp:
     """Return what answers on the dashboard's port: Streamlit's app and health."""
+    from fuseboard_alerts.mute_book import StoreMutes
     from fuseboard_collector import api
     from fuseboard_dashboard import source
     from fuseboard_dashboard.objectives import ObjectiveBook
@@ -105,6 +112,7 @@ def build_dashboard(
             objectives=settings.objectives or ObjectiveBook(),
             has_login=front.login is not None,
             can_log_out=front.is_ours_to_end,
+            mutes=StoreMutes(store),
         )
     )
     hint = f"this is the dashboard's port; OTLP and the read API are at {here.collector}"

@@ -20,6 +20,7 @@ from fuseboard_server.running import Server, configured, stopping_quietly
 from fuseboard_server.sockets import bind, port_of, url
 
 if TYPE_CHECKING:
+    from fuseboard_alerts.mute_book import MuteBook
     from fuseboard_collector.api import RemoteReader
     from fuseboard_dashboard.objectives import ObjectiveBook
     from fuseboard_server.dispatch import AsgiApp
@@ -39,6 +40,7 @@ class DashboardSettings:
     Attributes:
         collector: Base address of the collector.
         token: Its token for reading; None: it needs none.
+        write_token: Its token for sending, with which alerts can be muted; None: without.
         port: 0 for any free one.
         ui_url: The address as people open it; None: where it listens.
         allow_hosts: Further names that are answered to.
@@ -48,6 +50,7 @@ class DashboardSettings:
 
     collector: str
     token: str | None = field(default=None, repr=False)
+    write_token: str | None = field(default=None, repr=False)
     host: str = "127.0.0.1"
     port: int = 8501
     ui_url: PublicAddress | None = None
@@ -90,7 +93,7 @@ def _build(settings: DashboardSettings, reader: RemoteReader, front: Front) -> A
     from fuseboard_server.hosts import HostAllowList
     from fuseboard_server.public import names
 
-    about = About(reader, settings.collector, front, settings.objectives)
+    about = About(reader, settings.collector, front, settings.objectives, settings.write_token)
     about.tell()
     hint = f"this is a dashboard; OTLP and the read API are at {settings.collector}"
     pages = build_pages(hint, _health(reader), about.lifespan, front)
@@ -106,6 +109,7 @@ class About:
         address: The collector's, shown where agents are told what to send to.
         front: How people reach the pages.
         objectives: What is asked of tools; None: the defaults.
+        write_token: The collector's token for sending, to mute alerts with.
     """
 
     def __init__(
@@ -114,11 +118,13 @@ class About:
         address: str,
         front: Front,
         objectives: ObjectiveBook | None = None,
+        write_token: str | None = None,
     ) -> None:
         self._reader = reader
         self._address = address
         self._front = front
         self._objectives = objectives
+        self._write_token = write_token
 
     def tell(self, found: dict[str, Any] | None = None) -> None:
         """Have the pages read from the collector.
@@ -139,8 +145,17 @@ class About:
                 objectives=self._objectives or ObjectiveBook(),
                 has_login=self._front.login is not None,
                 can_log_out=self._front.is_ours_to_end,
+                mutes=self._mutes(known),
             )
         )
+
+    def _mutes(self, known: dict[str, Any]) -> MuteBook | None:
+        """Return where mutes are written; None where the collector would refuse them."""
+        from fuseboard_alerts.mute_book import RemoteMutes
+
+        if self._write_token is None and known.get("takes_mutes") != "from here":
+            return None
+        return RemoteMutes(self._address, self._write_token, ANSWER_SECONDS)
 
     async def _follow(self) -> None:
         from fuseboard_collector.errors import StoreError

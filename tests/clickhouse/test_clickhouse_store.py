@@ -12,6 +12,7 @@ import pytest
 from clickhouse_connect.driver.exceptions import DatabaseError, OperationalError
 from engines import Database
 
+from fuseboard_alerts.mutes import draft, ended, load, save
 from fuseboard_collector.errors import (
     QueryParameterError,
     StoreAwayError,
@@ -104,7 +105,7 @@ def test_tables_have_the_columns_of_the_embedded_store(database: Database, tmp_p
     ):
         found.setdefault(str(table), set()).add(str(column))
     for table in ("tool_calls", "attempts", "breaker_transitions", "heartbeats", "spans",
-                  "sightings", "alert_events", "alert_memory", "meta"):  # fmt: skip
+                  "sightings", "alert_events", "alert_memory", "mutes", "meta"):  # fmt: skip
         assert found[table] - {"is_deleted"} == wanted[table] | (found[table] & {"version"}), table
 
 
@@ -213,6 +214,21 @@ def test_memory_and_history_of_the_evaluator(store: ClickHouseStore) -> None:
     assert [row["alert"] for row in store.query("export_alerts", EVERYTHING).to_pylist()] == ["A"]
     with pytest.raises(StoreError, match="no table 'meta'"):
         store.insert("meta", table)
+
+
+def test_mutes_are_those_of_the_embedded_store(store: ClickHouseStore, tmp_path: Path) -> None:
+    embedded = open_store(tmp_path / "fuseboard.duckdb", retention_days=None)
+    hour = timedelta(hours=1)
+    lasting = draft("ToolCallSlow", "it's <slow>", NOW + 2 * hour, NOW, tool="ü")
+    over = draft("ToolCallSlow", "over", NOW + 3 * hour, NOW, severity="warning", author="Ann")
+    for to in (store, embedded):
+        for row in (lasting, over, ended(over, NOW + hour)):
+            save(to, row)
+    for moment in (NOW, NOW + hour / 2, NOW + hour, NOW + 2 * hour):
+        assert load(store, moment) == load(embedded, moment), moment
+    assert load(store, NOW + hour / 2) == [lasting, over]
+    assert load(store, NOW + hour) == [lasting]
+    embedded.close()
 
 
 def test_wrong_parameters_are_named(store: ClickHouseStore) -> None:

@@ -242,7 +242,8 @@ def test_an_active_alert_brings_its_runbook_first_and_the_others_stay_at_hand(
 ) -> None:
     serve(store)
     app = open_page("alerts")
-    names = [item.label for item in app.expander]
+    own = {"Mute an alert", "Every change of state"}
+    names = [item.label for item in app.expander if item.label not in own]
     assert names[:2] == ["ToolCallRetryRateHigh", "ToolCallErrorRatioHigh"]
     assert [name.split(" ")[0] for name in names[2:]] == [rule.name for rule in CATALOGUE]
     assert {name.split(" ")[0] for name in names} == set(rule_names())

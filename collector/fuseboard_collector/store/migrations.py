@@ -22,6 +22,7 @@ SCHEMA_FILES = (
     "007_breaker_rollups",
     "008_argument_keys",
     "009_named_regions",
+    "010_mutes",
 )
 """In the order in which they are applied; the schema version is how many have been."""
 

@@ -30,6 +30,7 @@ KEPT = (
     "staged_traces",
     "alert_events",
     "alert_memory",
+    "mutes",
 )
 """Tables that are copied; rollups are made anew from them."""
 

@@ -47,7 +47,7 @@ logger = logging.getLogger(__name__)
 
 DATA_FILE = "fuseboard.duckdb"
 
-_TABLES = frozenset({*(row.TABLE for row in ROW_TYPES), "alert_events", "alert_memory"})
+_TABLES = frozenset({*(row.TABLE for row in ROW_TYPES), "alert_events", "alert_memory", "mutes"})
 _COMMAND_TIMEOUT = 60.0
 _CLOSING_SECONDS = 5.0
 _LONG_TIMEOUT = 3600.0

@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from fuseboard_alerts.runbooks import runbook
-from fuseboard_dashboard import alerting, markup, rule_pages, tables, theme
+from fuseboard_dashboard import alerting, episodes, markup, muting, rule_pages, tables, theme
 from fuseboard_dashboard.downloads import download
 from fuseboard_dashboard.language import t
 from fuseboard_dashboard.refresh import PageFrame, show
@@ -38,7 +38,9 @@ def _body(view: View) -> None:
     if names:
         with panel(t("What to do")):
             _runbooks(names)
-    with panel(t("History"), t("State changes in the window, newest first.")):
+    with panel(t("Muted"), t("Evaluated and shown as ever; receivers hear nothing until it ends.")):
+        muting.draw(view, active)
+    with panel(t("History"), t("Alerts that changed in the window, the last to change first.")):
         _history(view, history)
     words = t("From the alert catalogue; the Prometheus rules are made from the same source. Open "
               "a rule for its series, its queries and its runbook.")  # fmt: skip
@@ -80,6 +82,12 @@ def _history(view: View, frame: pd.DataFrame) -> None:
         words = markup.esc(t("No alert changed its state in this window."))
         st.html(f'<div class="fb fb-quiet">{words}</div>')
         return
+    download(view, episodes.draw(view, frame), "alerts", "episodes")
+    with st.expander(t("Every change of state")):
+        _changes(view, frame)
+
+
+def _changes(view: View, frame: pd.DataFrame) -> None:
     shown = tables.cut(frame)
     st.dataframe(
         pd.DataFrame(

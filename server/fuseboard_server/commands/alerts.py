@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from fuseboard_server.commands.groups import Group
+from fuseboard_server.commands.muting import mute, mutes, unmute
 from fuseboard_server.exits import CommandError, writing_to
 
 FILE = click.Path(path_type=Path, dir_okay=False)
@@ -17,7 +18,7 @@ RUNBOOKS = click.option(
 
 @click.group(cls=Group)
 def alerts() -> None:
-    """Render or check the alert rules for Prometheus."""
+    """Render or check the alert rules for Prometheus; mute alerts."""
 
 
 @alerts.command()
@@ -48,3 +49,7 @@ def check(file: Path, runbook_base: str | None) -> None:
     if found:
         raise CommandError("the rules differ from this version's:\n" + "\n".join(found))
     click.echo(f"{file} is up to date")
+
+
+for _command in (mute, unmute, mutes):
+    alerts.add_command(_command)

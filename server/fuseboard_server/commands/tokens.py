@@ -68,4 +68,5 @@ def _pair(flag: str, variable: str, purpose: str) -> Callable[[Any], Any]:
 
 
 ingest_token = _pair("--token", ENV_TOKEN, "Token that senders of telemetry need.")
+write_token = _pair("--token", ENV_TOKEN, "The collector's token for sending, to mute alerts with.")
 read_token = _pair("--read-token", ENV_READ_TOKEN, "Token that readers of the data need.")

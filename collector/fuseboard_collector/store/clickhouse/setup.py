@@ -13,7 +13,12 @@ from fuseboard_collector.store.named_queries import source
 if TYPE_CHECKING:
     from clickhouse_connect.driver.client import Client
 
-SCHEMA_FILES: Final = ("001_tables", "002_derived_attempts", "003_attempts_end_with_calls")
+SCHEMA_FILES: Final = (
+    "001_tables",
+    "002_derived_attempts",
+    "003_attempts_end_with_calls",
+    "004_mutes",
+)
 """In the order in which they are applied; the schema version is how many have been."""
 
 SCHEMA_VERSION: Final = len(SCHEMA_FILES)

@@ -38,7 +38,7 @@ ARRIVAL: Final = {**dict.fromkeys((row.TABLE for row in ROW_TYPES), "received_at
                   "alert_events": "time"}  # fmt: skip
 """Tables from which retention deletes, and their column with the time of arrival."""
 
-_TABLES = frozenset({*ARRIVAL, "alert_memory"})
+_TABLES = frozenset({*ARRIVAL, "alert_memory", "mutes"})
 _COMMAND_TIMEOUT = 60.0
 _CLOSING_SECONDS = 5.0
 

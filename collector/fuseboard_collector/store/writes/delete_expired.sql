@@ -16,3 +16,7 @@ DELETE FROM heartbeats WHERE received_at < $before::TIMESTAMP;
 DELETE FROM spans WHERE received_at < $before::TIMESTAMP;
 DELETE FROM sightings WHERE received_at < $before::TIMESTAMP;
 DELETE FROM alert_events WHERE time < $before::TIMESTAMP;
+-- Whole: without its newest row a mute would go on as it was before somebody ended it.
+DELETE FROM mutes WHERE id IN (
+    SELECT id FROM mutes GROUP BY id HAVING MAX(greatest(ends, set_at)) < $before::TIMESTAMP
+);
