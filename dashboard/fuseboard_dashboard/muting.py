@@ -12,7 +12,7 @@ import streamlit as st
 from fuseboard_alerts.catalogue import rule_names
 from fuseboard_alerts.mutes import LONGEST_AUTHOR, LONGEST_REASON, Mute, MuteError, draft
 from fuseboard_collector.errors import StoreError
-from fuseboard_dashboard import alerting, markup, muted, sidebar, theme
+from fuseboard_dashboard import alerting, markup, muted, sidebar, theme, visitor
 from fuseboard_dashboard.language import t
 from fuseboard_dashboard.view import View
 
@@ -90,7 +90,8 @@ def _form(view: View, active: pd.DataFrame) -> None:
                           key="fb_mute_until")  # fmt: skip
         st.text_area(t("Reason"), key="fb_mute_reason", max_chars=LONGEST_REASON, height=68,
                      placeholder=t("Why: whoever looks next must know"))  # fmt: skip
-        st.text_input(t("By (not needed)"), key="fb_mute_author", max_chars=LONGEST_AUTHOR)
+        if not visitor.who():
+            st.text_input(t("By (not needed)"), key="fb_mute_author", max_chars=LONGEST_AUTHOR)
         st.form_submit_button(t("Mute"), on_click=_mute, args=(view,), type="primary")
 
 
@@ -111,7 +112,7 @@ def _mute(view: View) -> None:
         mute = draft(
             str(given["fb_mute_alert"]), str(given["fb_mute_reason"] or ""), _end(view, now), now,
             tool=given["fb_mute_tool"], region=given["fb_mute_region"],
-            author=str(given["fb_mute_author"] or ""),
+            author=visitor.who() or str(given.get("fb_mute_author") or ""),
         )  # fmt: skip
         if view.source.mutes is None:
             raise MuteError(t("This dashboard can only read."))
@@ -125,7 +126,7 @@ def _mute(view: View) -> None:
 
 def _unmute(view: View, mute: Mute) -> None:
     def act() -> str:
-        if view.source.mutes is not None and view.source.mutes.end(mute.id):
+        if view.source.mutes is not None and view.source.mutes.end(mute.id, visitor.who() or None):
             return t("Not muted any more: {what}.", what=muted.about(mute))
         return t("It was not muted any more.")
 
