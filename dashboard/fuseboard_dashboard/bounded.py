@@ -12,8 +12,8 @@ from fuseboard_dashboard.language import t
 from fuseboard_dashboard.view import View
 from fuseboard_dashboard.windows import Window
 
-MOST_CALLS: Final = 20_000_000
-"""Rows in a window that are still counted in well under a second."""
+MOST_CALLS: Final = 10_000_000
+"""Calls in a window that are still counted in well under a second."""
 
 
 def bounded(view: View, most: float = MOST_CALLS) -> tuple[View, str]:

@@ -48,12 +48,18 @@ def draw(view: View, upstream: str, frame: pd.DataFrame, states: pd.DataFrame) -
         _breakers(view, states[states["upstream"] == upstream])
     with panel(t("Tools at this upstream"), t("A tool leads to its page, errors to their calls.")):
         _tools(view, view.ask("page_upstream_tools", upstream=upstream))
-    with panel(t("Sample calls"), t("Newest failed calls at this upstream first.")):
-        calls = view.ask("page_upstream_calls", upstream=upstream, row_limit=tables.SAMPLE_ROWS)
+    with panel(t("Sample calls"), t("Newest failed calls at this upstream; any if none failed.")):
+        calls = _calls(view, upstream)
         if len(calls):
             tables.sample_calls(view, calls, "dependencies_calls")
         else:
             st.html(markup.quiet(t("No such call in this window.")))
+
+
+def _calls(view: View, upstream: str) -> pd.DataFrame:
+    asked = {"upstream": upstream, "row_limit": tables.SAMPLE_ROWS}
+    failed = view.ask("page_upstream_calls", kind="faults", **asked)
+    return failed if len(failed) else view.ask("page_upstream_calls", kind="all", **asked)
 
 
 def _pick(upstream: str, frame: pd.DataFrame) -> None:
@@ -74,9 +80,10 @@ def _choose() -> None:
 
 
 def _headline(view: View, reach: dict[str, float]) -> list[markup.Stat]:
-    share = ratio(reach["calls"], reach["all_calls"])
+    every = view.totals()
+    share = ratio(reach["calls"], every["calls"])
     failing = ratio(reach["errors"], reach["judged"])
-    explains = ratio(reach["errors"], reach["all_errors"])
+    explains = ratio(reach["errors"], every["errors"])
     is_bad = failing is not None and failing > thresholds.ERROR_RATIO
     hint = t("(error + rejected, without L1 input faults) / (all − cancelled − abandoned − "
              "interrupted)")  # fmt: skip
@@ -91,7 +98,7 @@ def _headline(view: View, reach: dict[str, float]) -> list[markup.Stat]:
                     t("{count} errors", count=theme.count(reach["errors"])),
                     "bad" if is_bad else "", view.filters.link("errors"), hint),
         markup.Stat("impact-explains", t("Of all errors"), theme.percent(explains), explains,
-                    t("of {count} in the window", count=theme.count(reach["all_errors"])),
+                    t("of {count} in the window", count=theme.count(every["errors"])),
                     hint=t("errors of calls at this upstream / errors of all calls")),
     ]  # fmt: skip
 

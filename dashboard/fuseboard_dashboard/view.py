@@ -87,7 +87,7 @@ QUERY_PARAMETERS: Final[dict[str, tuple[str, ...]]] = {
     "page_trace_transitions": _OF_TRACE,
     "page_trend": _BUCKETED,
     "page_unguarded_tools": _ALL,
-    "page_upstream_calls": (*_ALL, "upstream", "row_limit"),
+    "page_upstream_calls": (*_ALL, "upstream", "kind", "row_limit"),
     "page_upstream_reach": (*_ALL, "upstream"),
     "page_upstream_series": (*_BUCKETED, "upstream"),
     "page_upstream_tools": (*_ALL, "upstream"),

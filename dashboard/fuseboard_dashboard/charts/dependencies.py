@@ -114,7 +114,8 @@ def _chips(graph: Graph, middles: dict[int, float]) -> list[str]:
         y, below = middles[edge.source], middles[edge.target]
         top = y + (below - y) * (3 * share**2 - 2 * share**3)
         chips.append(
-            f'<span class="fb-edge-share" style="left:{x + (end - x) * share:.4g}%;top:{top:.4g}px">'
+            '<span class="fb-edge-share" '
+            f'style="left:{x + (end - x) * share:.4g}%;top:{top:.4g}px">'
             f"✖ {theme.percent(edge.error_ratio)}</span>"
         )
     return chips

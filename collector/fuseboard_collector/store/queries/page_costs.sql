@@ -2,18 +2,16 @@
 -- ended in the window), and of calls that failed or were degraded in the end.
 -- Parameters: since, until, tools, regions.
 WITH priced AS (
-    SELECT tool AS called, SUM(weight) AS n_calls,
-           SUM(CASE WHEN outcome IN ('ok', 'partial') THEN weight ELSE 0 END) AS n_successful,
-           COALESCE(SUM(weight * cost), 0) AS spent,
-           COALESCE(SUM(CASE WHEN outcome = 'degraded' THEN weight * cost END), 0) AS spent_degraded,
-           COALESCE(SUM(CASE WHEN outcome IN ('error', 'rejected') THEN weight * cost END), 0)
+    SELECT tool AS called, SUM(weight * cost) AS spent,
+           SUM(CASE WHEN outcome = 'degraded' THEN weight * cost ELSE 0 END) AS spent_degraded,
+           SUM(CASE WHEN outcome IN ('error', 'rejected') THEN weight * cost ELSE 0 END)
                AS spent_in_vain
     FROM tool_calls
     WHERE "end" > $since::TIMESTAMP AND "end" <= $until::TIMESTAMP
+      AND cost IS NOT NULL
       AND @among($tools::VARCHAR[], tool)
       AND @among($regions::VARCHAR[], COALESCE(region, 'unknown'))
     GROUP BY 1
-    HAVING COUNT(cost) > 0
 ),
 failed AS (
     SELECT tool AS tried, SUM(weight * cost) AS wasted
@@ -23,11 +21,20 @@ failed AS (
       AND @among($tools::VARCHAR[], tool)
       AND @among($regions::VARCHAR[], COALESCE(region, 'unknown'))
     GROUP BY 1
+),
+counts AS (
+    SELECT tool AS counted, SUM(weight) AS n_calls,
+           SUM(CASE WHEN outcome IN ('ok', 'partial') THEN weight ELSE 0 END) AS n_successful
+    FROM (
+        -- include page_chosen_cells
+    ) AS chosen
+    GROUP BY 1
 )
 SELECT called AS tool, n_calls AS calls, n_successful AS successful, spent AS cost,
        COALESCE(wasted, 0) AS failed_cost, spent_degraded AS degraded_cost,
        spent_in_vain AS error_cost, spent / NULLIF(n_successful, 0) AS cost_per_success
 FROM priced
-LEFT JOIN failed ON failed.tried = priced.called
+JOIN counts ON counted = called
+LEFT JOIN failed ON tried = called
 ORDER BY failed_cost DESC, spent DESC, called
 LIMIT 1000;
