@@ -17,7 +17,7 @@ from fuseboard_dashboard import answers, theme
 from fuseboard_dashboard.bounded import MOST_CALLS, bounded
 from fuseboard_dashboard.filters import Filters
 from fuseboard_dashboard.source import Source
-from fuseboard_dashboard.view import View
+from fuseboard_dashboard.view import QUERY_PARAMETERS, View
 
 from .conftest import SINCE, UNTIL, WINDOW, at, html, open_page, serve, stat
 
@@ -251,3 +251,20 @@ def test_a_window_of_too_many_calls_is_cut_and_says_so(store: Store) -> None:
     assert "12 in this window" in words
     assert "last 5 min" in words
     assert MOST_CALLS >= 10_000_000
+
+
+@pytest.mark.parametrize("name", ["page_answers", "page_costs"])
+def test_what_rollups_help_to_count_stays_the_same(empty_store: Store, name: str) -> None:
+    dice = random.Random(11)
+    calls = made(11)
+    for call in calls:
+        call.end = UNTIL - timedelta(seconds=dice.uniform(0, 3 * 86_400))
+        call.cost = dice.choice([None, 0.25])
+    empty_store.append(Batch(calls=calls)).result(30)
+    values = {**Filters().parameters(WINDOW), "since": (UNTIL - timedelta(days=3)).isoformat()}
+    wanted = {key: values[key] for key in QUERY_PARAMETERS[name]}
+    before = empty_store.query(name, wanted).to_pylist()
+    empty_store.roll_up()
+    after = empty_store.query(name, wanted).to_pylist()
+    assert len(before) > 2
+    assert after == before
