@@ -113,7 +113,7 @@ def _of_kind(
     kind: str, period: pd.DataFrame, windows: Mapping[str, pd.DataFrame], book: ObjectiveBook
 ) -> pd.DataFrame:
     whole, part = KINDS[kind]
-    targets = period["tool"].map(lambda tool: book.of(tool).target(kind)).astype("float64")
+    targets = _targets(kind, period["tool"], book)
     known = targets.notna() & (period[whole] > 0)
     total, bad = (period.loc[known, name].astype("float64").to_numpy() for name in (whole, part))
     target = targets[known].to_numpy()
@@ -133,6 +133,14 @@ def _of_kind(
             found[f"burn_{name}"] = np.where(totals > 0, bads / totals, np.nan) / (1 - target)
         found[f"bad_{name}"] = bads
     return _judged(found, book.period)
+
+
+def _targets(kind: str, tools: pd.Series, book: ObjectiveBook) -> pd.Series:
+    """Return the target of each tool, NaN where nothing is asked of it."""
+    targets = pd.Series(book.default.target(kind), index=tools.index, dtype="float64")
+    own = {name: each.target(kind) for name, each in book.tools.items()}
+    has_own = tools.isin(list(own))
+    return targets.mask(has_own, tools.where(has_own).map(own).astype("float64"))
 
 
 def _judged(found: pd.DataFrame, period: timedelta) -> pd.DataFrame:
