@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from fuseboard_dashboard import empty, markup, sidebar
+from fuseboard_dashboard import empty, language, markup, sidebar
 from fuseboard_dashboard.view import View, panel
 from fuseboard_dashboard.waiting import waiting
 
@@ -42,6 +42,7 @@ def show(frame: PageFrame) -> None:
 
 
 def _refresh(frame: PageFrame) -> None:
+    language.remember()
     sidebar.follow_zoom()
     head = st.empty()
     view = View.now(sidebar.chosen())

@@ -158,6 +158,8 @@ def _draw_language() -> None:
 
 def _language_picked() -> None:
     st.session_state[language.CHOSEN] = st.session_state[_PICK]
+    # A browser tells a choice by its words, and these are others now: it must hear them anew.
+    _store(chosen())
 
 
 def _draw_ends() -> None:

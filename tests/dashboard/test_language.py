@@ -148,6 +148,11 @@ def pick(app: AppTest) -> str:
     return str(app.selectbox(key="fb_language_pick").value)
 
 
+def choose(app: AppTest, wanted: str, *, before: str) -> None:
+    with speaking(before):  # AppTest tells choices by their words, and asks us for them here
+        app.selectbox(key="fb_language_pick").select(wanted).run()
+
+
 def address(app: AppTest) -> list[str]:
     value = app.query_params["lang"]
     return [value] if isinstance(value, str) else list(value)
@@ -183,12 +188,12 @@ def test_a_choice_is_written_into_the_address_and_every_link(store: Store) -> No
     app = open_page("board")
     assert "lang" not in app.query_params
     assert "lang=" not in html(app)
-    app.selectbox(key="fb_language_pick").select("zh").run()
+    choose(app, "zh", before="en")
     assert address(app) == ["zh"]
     links = [part.split('"')[0] for part in html(app).split('href="')[1:]]
     assert links
     assert all("lang=zh" in link for link in links)
-    app.selectbox(key="fb_language_pick").select("en").run()
+    choose(app, "en", before="zh")
     assert address(app) == ["en"]
     assert pick(app) == "en"
 
@@ -196,14 +201,25 @@ def test_a_choice_is_written_into_the_address_and_every_link(store: Store) -> No
 def test_a_choice_outlives_filters_pages_and_bare_links(store: Store) -> None:
     serve(store)
     app = open_page("board", {"lang": "zh", "tool": "alpha"})
-    app.button(key="fb_reset").click().run()
-    assert address(app) == ["zh"]
-    go_to(app, "errors")
+    with speaking("zh"):  # AppTest tells choices by their words, and asks us for them here
+        app.button(key="fb_reset").click().run()
+        assert address(app) == ["zh"]
+        go_to(app, "errors")
+        assert pick(app) == "zh"
+        del app.query_params["lang"]
+        go_to(app, "retries")
     assert pick(app) == "zh"
-    del app.query_params["lang"]
-    go_to(app, "retries")
-    assert pick(app) == "zh"
     assert address(app) == ["zh"]
+
+
+def test_a_choice_of_a_language_leaves_all_others_as_they_were(store: Store) -> None:
+    serve(store)
+    app = open_page("board", {"range": "1h", "class": "L3_transient", "tool": "alpha"})
+    choose(app, "zh", before="en")
+    assert app.selectbox(key="fb_range").value == "1h"
+    assert app.multiselect(key="fb_classes").value == ["L3_transient"]
+    assert app.multiselect(key="fb_tools").value == ["alpha"]
+    assert app.selectbox(key="fb_range").options[2] == "最近 1 小时"
 
 
 def test_an_unknown_language_is_said_and_left_out(store: Store) -> None:
@@ -214,11 +230,36 @@ def test_an_unknown_language_is_said_and_left_out(store: Store) -> None:
     assert pick(app) == "en"
 
 
+def test_a_refresh_of_its_own_speaks_the_language_too(store: Store) -> None:
+    """A refresh runs the fragment alone, in a new thread, without the page around it."""
+    serve(store)
+
+    def headings() -> None:
+        from fuseboard_dashboard import language
+        from fuseboard_dashboard.refresh import PageFrame, show
+
+        show(PageFrame("x", language.t("Errors"), lambda view: None))
+
+    app = AppTest.from_function(headings, default_timeout=60)
+    app.session_state["fb_language"] = "zh"
+    assert "错误" in html(app.run())
+    assert language._memo.language is None, "what one thread remembers is no other's"
+
+
+def test_a_choice_counts_at_once_whatever_was_remembered(store: Store) -> None:
+    serve(store)
+    app = open_page("errors", {"lang": "zh"})
+    assert titles(app) == "错误"
+    choose(app, "en", before="zh")
+    assert titles(app) == "Errors"
+
+
 def test_hc_46_two_sessions_read_two_languages_at_once(store: Store) -> None:
     serve(store)
     chinese, english = open_page("errors", {"lang": "zh"}), open_page("errors", {"lang": "en"})
     for _ in range(2):
         assert titles(chinese) == "错误"
         assert titles(english) == "Errors"
-        chinese.run()
+        with speaking("zh"):
+            chinese.run()
         english.run()
