@@ -221,3 +221,22 @@ def test_a_login_outlives_a_restart_and_a_dropped_websocket(
     viewer.settle()
     assert parse_qs(urlsplit(viewer.page.url).query) == ASKED
     expect(viewer.page.locator(VISITOR)).to_have_text("Logged in as Kim@Example.com")
+
+
+def test_a_page_whose_login_has_ended_says_so_and_comes_back(
+    place: Place, somebody: Callable[[], Viewer]
+) -> None:
+    viewer = somebody()
+    viewer.page.goto(f"{place.url}/{DEEP}")
+    log_in(viewer, "kim")
+    viewer.settle()
+    viewer.page.context.clear_cookies()
+    place.nginx.stop()
+    place.nginx.start()
+    expect(viewer.page.get_by_role("dialog")).to_contain_text(
+        "Your login has ended. Reload this page", timeout=30_000
+    )
+    viewer.page.reload()
+    log_in(viewer, "kim")
+    viewer.page.wait_for_url(f"{place.url}/{DEEP}")
+    viewer.settle()

@@ -19,6 +19,9 @@ HEALTH: Final = ("/healthz", "/readyz", "/_stcore/health")
 """Open to everybody, below the dashboard's path: load balancers have no login."""
 VIEWER: Final = VIEWER_HEADER.lower().encode()
 """Says who is logged in to the pages; what a client sends under this name is dropped."""
+RECONNECTING: Final = "/_stcore/host-config"
+"""What an open page asks for when it lost its websocket; it shows JSON that refuses it."""
+ENDED: Final = "Your login has ended. Reload this page to log in again; its filters are kept."
 FOREIGN: Final = "this websocket was asked for by a page of another site"
 
 
@@ -83,6 +86,9 @@ class Gate:
         return len(found) == 1 and (found[0] == self._origin or [urlsplit(found[0]).netloc] == host)
 
     async def _refuse(self, refusal: Refusal, scope: Scope, send: Send) -> None:
+        if str(scope["path"]).endswith(RECONNECTING):
+            await answers.send_error(scope, send, refusal.status, ENDED)
+            return
         if not answers.wants_page(scope):
             asides = "".join(f" ({one})" for one in (refusal.hint, self._hint) if one)
             message = f"{refusal.title}: {refusal.text}{asides}"

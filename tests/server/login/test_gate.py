@@ -117,6 +117,11 @@ async def test_programs_are_told_in_words_and_where_the_collector_is() -> None:
     }  # fmt: skip
 
 
+async def test_an_open_page_is_told_what_its_viewer_can_do() -> None:
+    answer = await at("nobody", scope_of("/fuse/_stcore/host-config"))
+    assert "Reload this page to log in again" in json.loads(answer.body)["error"]
+
+
 PERSON = ("Accept", "text/html,*/*;q=0.8")
 
 
