@@ -45,6 +45,8 @@ def outlook(row: Any) -> str:
         return t("gone in {time} at this rate", time=theme.span(left))
     if row.burn_1h != row.burn_1h:
         return t("no calls in the last hour")
+    if row.burn_1h > 1:
+        return t("too few bad calls to tell how long it lasts")
     return t("lasts at this rate")
 
 

@@ -40,7 +40,7 @@ KINDS: Final[dict[str, tuple[str, str]]] = {
 """Objective → its columns of ``page_slo``: all calls that count, and the bad ones among them."""
 
 LEAST_BAD: Final = 3
-"""Bad calls that the long window of a pair needs: fewer may be chance."""
+"""Bad calls that the long window of a pair, and a forecast, need: fewer may be chance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,8 @@ def budgets(
     Returns:
         Columns tool, kind, target, total, bad, achieved, left (share of the budget, below 0 where
         more was spent), burn_… and bad_… of each window (NaN where it had no calls), seconds_left
-        (NaN where the budget lasts), state and rank (0 = worst state).
+        (NaN where the budget lasts, or few
+        bad calls tell nothing), state and rank (0 = worst state).
     """
     rows = [_of_kind(kind, period, windows, book) for kind in KINDS]
     found = pd.concat(rows, ignore_index=True)
@@ -147,7 +148,9 @@ def _judged(found: pd.DataFrame, period: timedelta) -> pd.DataFrame:
     """Add when the budget will be gone, and the state."""
     allowed = (1 - found["target"]) * found["total"]
     per_second = found[f"bad_{AHEAD}"] / WINDOWS[AHEAD].total_seconds()
-    is_spending = (found[f"burn_{AHEAD}"] > 1) & (found["left"] > 0)
+    is_spending = (
+        (found[f"burn_{AHEAD}"] > 1) & (found["left"] > 0) & (found[f"bad_{AHEAD}"] >= LEAST_BAD)
+    )
     seconds = ((allowed - found["bad"]) / per_second.where(per_second > 0)).where(is_spending)
     state = pd.Series("fine", index=found.index)
     for pair in reversed(PAIRS):

@@ -35,9 +35,9 @@ Hooks for tests and scripts, stable like an API:
   (empty for others and for what is not told), ``data-folded``, ``data-level``, ``data-calls``,
   ``data-errors`` on every node of the dependencies, ``fb-fate`` with ``data-upstream``,
   ``data-region``, ``data-together``, ``data-failing`` on every sentence on a shared fate;
-* ``data-testid="fb-entry"`` with ``data-kind`` (``change``, ``alert``, ``breaker``, ``first``,
-  ``last``, ``degraded``, ``dip``, ``process``), ``data-time`` (RFC 3339), ``data-count`` on every
-  entry of an incident's timeline;
+* ``data-testid="fb-entry"`` with ``data-kind`` (``change``, ``alert``, ``mute``, ``breaker``,
+  ``first``, ``last``, ``degraded``, ``dip``, ``process``), ``data-time`` (RFC 3339),
+  ``data-count`` on every entry of an incident's timeline;
 * ``data-testid="fb-unguarded"`` with ``data-tool`` on tools that no policy of ours guards;
 * ``data-testid="fb-trace"`` with ``data-trace``, ``fb-waterfall``, and on its lines ``fb-call``
   (``data-span``, ``data-tool``, ``data-region``, ``data-outcome``, ``data-class``,

@@ -57,6 +57,7 @@ QUERY_PARAMETERS: Final[dict[str, tuple[str, ...]]] = {
     "page_facets": _WINDOW,
     "page_failed_layers": (*_WINDOW, *_NAMES),
     "page_incident_breakers": (*_WINDOW, *_NAMES),
+    "page_incident_mutes": _WINDOW,
     "page_incident_series": (*_WINDOW, *_NAMES, "bucket_us"),
     "page_incident_slices": (*_WINDOW, *_NAMES),
     "page_incident_totals": (*_WINDOW, *_NAMES),

@@ -60,8 +60,9 @@ def test_burn_rate_is_the_share_of_bad_calls_over_the_share_allowed() -> None:
 def test_a_budget_that_burns_is_gone_when_the_bad_calls_of_the_last_hour_have_come_that_often() -> (
     None
 ):
-    row = judged((1000, 4), w1h=(50, 2))
-    assert row["seconds_left"] == pytest.approx(3 * 3600)  # six are left, two an hour
+    row = judged((1000, 4), w1h=(50, 3))
+    assert row["seconds_left"] == pytest.approx(2 * 3600)  # six are left, three an hour
+    assert pd.isna(judged((1000, 4), w1h=(50, 2))["seconds_left"])  # two tell nothing
 
 
 @pytest.mark.parametrize("hour", [(300, 3), (300, 2), (0, 0)])

@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from fuseboard_alerts import mutes
 from fuseboard_collector.store import Batch, Store, ToolCall
 from fuseboard_dashboard import bounded
 from fuseboard_dashboard.filters import Filters
@@ -144,6 +145,20 @@ def test_an_alert_that_flaps_is_one_entry(empty_store: Store, look: Look) -> Non
         (20, ("ToolCallErrorRatioHigh for search · us-east (agent) changed its state 10 times in "
              "4 min 30 s and fired 5 times; then it was resolved")),
     ]  # fmt: skip
+
+
+def test_who_muted_what_and_why(empty_store: Store, look: Look) -> None:
+    fill(empty_store)
+    mute = mutes.draft("ToolCallSlow", "known `bug`", at(90), at(30), tool="search", author="kim")
+    mutes.save(empty_store, mute)
+    mutes.save(empty_store, mutes.ended(mute, at(50), "kim"))
+    about = "ToolCallSlow (search)"
+    assert told(look(), "mute") == [
+        (30, f"{about} was muted for 1 h: known `bug`, by kim"),
+        (50, f"{about} is no longer muted, by kim"),
+    ]
+    assert told(look(tools=("calm",)), "mute") == []
+    assert "`` known `bug` ``, by `kim`" in to_markdown(look(), UTC, "UTC")
 
 
 def test_a_dip_in_calls_is_told_and_ragged_ends_are_none(empty_store: Store, look: Look) -> None:

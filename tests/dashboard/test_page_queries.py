@@ -22,6 +22,7 @@ from fuseboard.conventions import (
     Outcome,
     ResultSource,
 )
+from fuseboard_alerts import mutes
 from fuseboard_collector.store import (
     Batch,
     BreakerTransition,
@@ -542,6 +543,20 @@ def test_what_each_breaker_did(ask: Ask) -> None:
         at(second).replace(tzinfo=None) for second in (100, 105, 110)
     )
     assert (eu["breaker"], eu["moves"], eu["openings"]) == ("alpha/eu-west", 2, 1)
+
+
+def test_mutes_in_the_window(store: Store, ask: Ask) -> None:
+    mute = mutes.draft("ToolCallSlow", "known", UNTIL, at(60), region="us-east", author="kim")
+    mutes.save(store, mute)
+    mutes.save(store, mutes.draft("ToolCallSlow", "before", UNTIL, SINCE))
+    mutes.save(store, mutes.ended(mute, at(90)))
+    one, other = ask("page_incident_mutes")
+    assert one == {
+        "time": at(60).replace(tzinfo=None), "alert": "ToolCallSlow", "severity": None,
+        "tool": None, "region": "us-east", "ends": UNTIL.replace(tzinfo=None), "reason": "known",
+        "author": "kim",
+    }  # fmt: skip
+    assert other["ends"] == other["time"] == at(90).replace(tzinfo=None)
 
 
 def test_processes_and_their_versions(store: Store, ask: Ask) -> None:

@@ -34,6 +34,7 @@ class Evidence:
         bucket: Width of the buckets of series and calls.
         alerts: Rows of ``page_alert_history``, oldest first.
         firing_before: Rows of ``page_alerts_now`` at the window's start.
+        mutes: Rows of ``page_incident_mutes``.
         transitions: Rows of ``page_breaker_transitions``, oldest first.
         breakers: Rows of ``page_incident_breakers``.
         slices: Rows of ``page_incident_slices``.
@@ -52,6 +53,7 @@ class Evidence:
     bucket: timedelta
     alerts: pd.DataFrame
     firing_before: pd.DataFrame
+    mutes: pd.DataFrame
     transitions: pd.DataFrame
     breakers: pd.DataFrame
     slices: pd.DataFrame
@@ -97,6 +99,7 @@ def gather(view: View) -> Evidence:
         bucket=timedelta(seconds=axis.bucket_seconds),
         alerts=_mine(view, view.ask("page_alert_history")).iloc[::-1],
         firing_before=_mine(view, view.ask("page_alerts_now", until=rfc3339(view.window.since))),
+        mutes=_muted(view),
         transitions=view.ask("page_breaker_transitions").iloc[::-1],
         breakers=view.ask("page_incident_breakers"),
         slices=shorter.ask("page_incident_slices"),
@@ -130,6 +133,15 @@ def _mine(view: View, alerts: pd.DataFrame) -> pd.DataFrame:
         )
 
     return alerts[alerts["labels"].map(is_mine)]
+
+
+def _muted(view: View) -> pd.DataFrame:
+    """Return the mutes that concern the chosen tools and regions."""
+    mutes = view.ask("page_incident_mutes")
+    for name, wanted in (("tool", view.filters.tools), ("region", view.filters.regions)):
+        if wanted:
+            mutes = mutes[mutes[name].isna() | mutes[name].isin(wanted)]
+    return mutes
 
 
 def _rises(view: View) -> tuple[tuple[Change, ...], str]:

@@ -29,7 +29,17 @@ DIP: Final = 0.5
 LEAST_USUAL: Final = 20
 """Calls per bucket below which a dip may be chance."""
 
-_KINDS: Final = ("change", "alert", "breaker", "first", "degraded", "dip", "process", "last")
+_KINDS: Final = (
+    "change",
+    "alert",
+    "mute",
+    "breaker",
+    "first",
+    "degraded",
+    "dip",
+    "process",
+    "last",
+)
 """At the same moment in this order; the last go first where there is too much to tell."""
 
 
@@ -57,8 +67,8 @@ class Entry:
 def timeline(evidence: Evidence) -> tuple[list[Entry], int]:
     """Return the entries in order of time, and how many were left out beyond ``MOST``."""
     found = [
-        *_changes(evidence), *_alerts(evidence), *_breakers(evidence), *_slices(evidence),
-        *_degraded(evidence), *_dips(evidence), *_processes(evidence),
+        *_changes(evidence), *_alerts(evidence), *_mutes(evidence), *_breakers(evidence),
+        *_slices(evidence), *_degraded(evidence), *_dips(evidence), *_processes(evidence),
     ]  # fmt: skip
     kept = sorted(found, key=lambda entry: (_KINDS.index(entry.kind), entry.moment))[:MOST]
     kept.sort(key=lambda entry: (entry.moment, _KINDS.index(entry.kind), entry.sentence))
@@ -142,6 +152,22 @@ def _state_words(state: str) -> str:
         "firing": t("firing"), "pending": t("pending"), "resolved": t("resolved"),
         "no_data": t("no data"), "inactive": t("no longer pending"), "muted": t("muted"),
     }.get(state, named(state))  # fmt: skip
+
+
+def _mutes(evidence: Evidence) -> Iterator[Entry]:
+    for row in rows_of(evidence.mutes):
+        where = [named(value) for value in (row.severity, row.tool, row.region)
+                 if isinstance(value, str)]  # fmt: skip
+        about = {"alert": named(row.alert), "where": ", ".join(where) or t("everywhere")}
+        if row.ends <= row.time:
+            words = t("{alert} ({where}) is no longer muted", **about)
+        else:
+            words = t("{alert} ({where}) was muted for {time}: {reason}", **about,
+                      time=theme.span(row.ends - row.time), reason=named(row.reason, 200))  # fmt: skip
+        if isinstance(row.author, str) and row.author:
+            words += t(", by {author}", author=named(row.author))
+        yield Entry(row.time.to_pydatetime(), "mute", MUTED, words,
+                    evidence.filters.link("alerts"))  # fmt: skip
 
 
 def _breakers(evidence: Evidence) -> Iterator[Entry]:
@@ -281,4 +307,5 @@ def _processes(evidence: Evidence) -> Iterator[Entry]:
 
 STARTED: Final = replace(theme.SEVERITY_MARKS["info"], symbol="▷")
 STOPPED: Final = replace(theme.mark(theme.STATE_MARKS, theme.UNKNOWN_STATE), symbol="◻")
+MUTED: Final = replace(theme.ALERT_STATE_MARKS["inactive"], symbol="⊖")
 DIP_MARK: Final = replace(theme.SEVERITY_MARKS["warning"], symbol="↓")
