@@ -34,13 +34,18 @@ CAUSES: Final = {
 """Alert → the page on which its runbook begins."""
 
 _CLASSES: Final = {"ToolCallSemanticErrorsHigh": (ErrorClass.L5_SEMANTIC.value,)}
-_SUMMARIES: Final = {rule.name: rule.summary for rule in CATALOGUE}
+_RULES: Final = {rule.name: rule for rule in CATALOGUE}
 _RATIOS: Final = frozenset(
     rule.name for rule in CATALOGUE if isinstance(rule.condition, Ratio | SlowShare)
 )
 
 
 FIRING: Final = "firing"
+
+
+def _summary(alert: str) -> str:
+    rule = _RULES.get(alert)
+    return "" if rule is None else t(rule.summary)
 
 
 def place_of(labels: str) -> tuple[str | None, str | None]:
@@ -179,7 +184,7 @@ def _line(view: View, row: Row, mute: Mute | None, instance: Instance | None) ->
     since = view.ago(begun if isinstance(begun, pd.Timestamp) else None)
     what = markup.link(f"<b>{markup.esc(alert)}</b>", cause_link(alert, labels, view.filters))
     about = label_words(labels)
-    title = f"{_SUMMARIES.get(alert, '')} {about[:500]}"
+    title = f"{_summary(alert)} {about[:500]}"
     pending = "" if state == FIRING and mute is None else " is-pending"
     is_loud = state == FIRING and mute is None
     name = theme.mark(theme.SEVERITY_MARKS, severity).label

@@ -22,7 +22,7 @@ ENGLISH = re.compile(r"[A-Za-z][A-Za-z'’-]*(?:,? [A-Za-z][A-Za-z'’-]*)+")
 
 NAMES = re.compile(
     r"503 from https://example.org|Language · 语言|English|Google SRE workbook|Alerting on SLOs"
-    r"|fuseboard alerts render|failure ratio"
+    r"|fuseboard alerts (?:render|mutes?)|fuseboard dashboard --token|failure ratio"
 )
 """Messages and reasons from outside, commands, titles of books; and what finds the way back."""
 
