@@ -162,8 +162,9 @@ def _mutes(evidence: Evidence) -> Iterator[Entry]:
         if row.ends <= row.time:
             words = t("{alert} ({where}) is no longer muted", **about)
         else:
-            words = t("{alert} ({where}) was muted for {time}: {reason}", **about,
-                      time=theme.span(row.ends - row.time), reason=named(row.reason, 200))  # fmt: skip
+            held = theme.span(row.ends - row.time)
+            words = t("{alert} ({where}) was muted for {time}: {reason}", **about, time=held,
+                      reason=named(row.reason, 200))  # fmt: skip
         if isinstance(row.author, str) and row.author:
             words += t(", by {author}", author=named(row.author))
         yield Entry(row.time.to_pydatetime(), "mute", MUTED, words,
