@@ -109,22 +109,21 @@ def caches(frame: pd.DataFrame) -> pd.DataFrame:
         ``tool``, ``region``, ``judged``, ``hits``, ``stale``, ``hit_ratio`` (hits over judged
         calls), and the ages of hits in seconds (``age_p50``, ``age_p95``, ``oldest``).
     """
-    rows = []
-    for (tool, region), place in frame.groupby(["tool", "region"], sort=True):
-        hits = place[place["kind"] == "cache"]
-        stale = place[place["kind"] == "stale"]["calls"].sum()
-        beside = place[place["kind"] == LIVE]["confident"].sum()
-        if not len(hits) and not stale and not beside:
-            continue
-        number, judged = float(hits["calls"].sum()), float(place["judged"].iloc[0])
-        ages = {name: hits[name].max() for name in ("age_p50", "age_p95", "oldest")}
-        counts = {"judged": judged, "hits": number, "stale": float(stale)}
-        hit_ratio = ratio(number, judged)
-        rows.append({"tool": tool, "region": region, **counts, "hit_ratio": hit_ratio, **ages})
-    columns = ["tool", "region", "judged", "hits", "stale", "hit_ratio", "age_p50", "age_p95",
-               "oldest"]  # fmt: skip
-    table = pd.DataFrame(rows, columns=columns)
-    return table.sort_values("judged", ascending=False, kind="stable")
+    ages = ("age_p50", "age_p95", "oldest")
+    is_hit = frame["kind"] == "cache"
+    parts = {
+        "hits": frame["calls"].where(is_hit, 0.0),
+        "stale": frame["calls"].where(frame["kind"] == "stale", 0.0),
+        "beside": frame["confident"].where(frame["kind"] == LIVE, 0.0),
+        **{name: frame[name].where(is_hit) for name in ages},
+    }
+    sums = dict.fromkeys(("hits", "stale", "beside"), "sum") | dict.fromkeys(ages, "max")
+    grouped = frame.assign(**parts).groupby(["tool", "region"], sort=True, as_index=False)
+    table = grouped.agg({"judged": "first", **sums})
+    table = table[table[["hits", "stale", "beside"]].gt(0).any(axis=1)]
+    table["hit_ratio"] = table["hits"] / table["judged"].where(table["judged"] > 0)
+    columns = ["tool", "region", "judged", "hits", "stale", "hit_ratio", *ages]
+    return table[columns].sort_values("judged", ascending=False, kind="stable")
 
 
 def cache_hit_ratio(frame: pd.DataFrame) -> float | None:
