@@ -93,7 +93,7 @@ def test_hc_45_a_proxy_logs_people_in_pages_and_websockets(behind: tuple[Server,
 def test_without_the_header_nothing_is_served_but_health(behind: tuple[Server, Nginx]) -> None:
     server, _ = behind
     person = {"Accept": "text/html"}
-    for path in ("/fuseboard/", "/", "/errors", "/_stcore/host-config", "/static/js/x.js"):
+    for path in ("/fuseboard/", "/", "/errors", "/_stcore/metrics", "/static/js/x.js"):
         status, page = ask(server.ui_port, path, person)
         assert status == 401
         assert "<h1>Not logged in</h1>" in page

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from http.cookies import CookieError, SimpleCookie
 from typing import Any, Final
+
+from starlette.requests import cookie_parser
 
 from fuseboard_server.dispatch import Scope
 from fuseboard_server.login.oidc import DAY, Oidc
@@ -85,14 +86,8 @@ class CookieDoor:
 
 
 def read_cookies(scope: Scope) -> dict[str, str]:
-    """Return the cookies of a request; none if they can't be read."""
-    cookies: SimpleCookie = SimpleCookie()
-    try:
-        for value in values_of(scope, b"cookie"):
-            cookies.load(value)
-    except CookieError:
-        return {}
-    return {name: morsel.value for name, morsel in cookies.items()}
+    """Return the cookies of a request; one that another program made badly spoils no other."""
+    return cookie_parser("; ".join(values_of(scope, b"cookie")))
 
 
 def _name(claims: dict[str, Any]) -> str:

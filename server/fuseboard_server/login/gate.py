@@ -49,6 +49,7 @@ class Gate:
         self._door = door
         self._address = address
         parts = urlsplit(address)
+        self._path = parts.path
         self._origin = f"{parts.scheme}://{parts.netloc}"
         self._open = frozenset(f"{parts.path}{one}" for one in (*HEALTH, *open_paths))
         self._hint = hint
@@ -90,12 +91,16 @@ class Gate:
             await answers.send_error(scope, send, refusal.status, ENDED)
             return
         if not answers.wants_page(scope):
-            asides = "".join(f" ({one})" for one in (refusal.hint, self._hint) if one)
+            hint = self._hint if self._is_for_the_collector(scope) else ""
+            asides = "".join(f" ({one})" for one in (refusal.hint, hint) if one)
             message = f"{refusal.title}: {refusal.text}{asides}"
             await answers.send_error(scope, send, refusal.status, message)
             return
         label, href = self._way(refusal, scope)
         await answers.send_page(scope, send, refusal.status, answers.page(refusal, label, href))
+
+    def _is_for_the_collector(self, scope: Scope) -> bool:
+        return str(scope["path"]).removeprefix(self._path).startswith(("/v1/", "/api/"))
 
     def _way(self, refusal: Refusal, scope: Scope) -> tuple[str, str]:
         """Return the link of a refusal's page: its words and where it leads."""

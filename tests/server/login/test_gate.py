@@ -115,6 +115,7 @@ async def test_programs_are_told_in_words_and_where_the_collector_is() -> None:
     assert json.loads(answer.body) == {
         "error": f"Log in: Do <log> in. (set it up) ({HINT})", "kind": "Unauthorized",
     }  # fmt: skip
+    assert HINT not in (await at("nobody", scope_of("/fuse/errors"))).body, "nobody else's business"
 
 
 async def test_an_open_page_is_told_what_its_viewer_can_do() -> None:
