@@ -1,4 +1,4 @@
-"""The filters of every page, as a value: parsed from the URL, written back to it, made a window.
+"""The filters of every page, as a value: written to the URL, made a window.
 
 URL parameters: ``range`` (a key of ``PRESETS``), ``to`` (RFC 3339; the window is pinned to end
 there, absent = live), ``from`` (RFC 3339; with ``to`` any window of at most 30 days, alone one
@@ -9,37 +9,20 @@ list single calls or show their latency keep only the calls of the chosen classe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Final
 from urllib.parse import urlencode
 
-from fuseboard.conventions import ErrorClass
 from fuseboard_dashboard import language
-from fuseboard_dashboard.language import later, t
-from fuseboard_dashboard.windows import FROM, TO, Window, parse_bounds, rfc3339
+from fuseboard_dashboard.ranges import DEFAULT_RANGE, KEPT_RANGE, PRESETS, STARTS
+from fuseboard_dashboard.windows import FROM, TO, Window, rfc3339
 
 __all__ = ["AGENT", "AT", "CLASS", "DEFAULT_RANGE", "FROM", "HASH", "LAYER", "MAX_CHOICES",
            "PAGE_PARAMETERS", "PRESETS", "RANGE", "REGION", "SESSION", "STARTS", "TO", "TOOL",
-           "TRACE", "Filters", "Known", "Window", "parse", "rfc3339"]  # fmt: skip
+           "TRACE", "Filters", "Window", "rfc3339"]  # fmt: skip
 
-PRESETS: Final[dict[str, tuple[Callable[[], str], timedelta]]] = {
-    "5m": (later("Last 5 minutes"), timedelta(minutes=5)),
-    "15m": (later("Last 15 minutes"), timedelta(minutes=15)),
-    "1h": (later("Last hour"), timedelta(hours=1)),
-    "6h": (later("Last 6 hours"), timedelta(hours=6)),
-    "24h": (later("Last 24 hours"), timedelta(hours=24)),
-    "7d": (later("Last 7 days"), timedelta(days=7)),
-    "30d": (later("Last 30 days"), timedelta(days=30)),
-}
-STARTS: Final = {"24h": timedelta(hours=1), "7d": timedelta(hours=12), "30d": timedelta(days=1)}
-"""Where long views begin, in UTC: the first bars of their charts are whole, their oldest part is
-answered from rollups alone."""
-_KEPT_RANGE: Final = "30d"
-"""Begins at the next whole day, not at the last: no older calls are kept by default."""
-
-DEFAULT_RANGE: Final = "15m"
 MAX_CHOICES: Final = 50
 """Most values of one filter: a link can't grow without bound."""
 
@@ -128,7 +111,7 @@ class Filters:
         since = until - PRESETS[self.range][1]
         grain = STARTS.get(self.range)
         if grain and (late := (since - _EPOCH) % grain):
-            since += grain - late if self.range == _KEPT_RANGE else -late
+            since += grain - late if self.range == KEPT_RANGE else -late
         return Window(since, until)
 
     def before(self, window: Window) -> Window:
@@ -201,87 +184,3 @@ class Filters:
         """Return the relative URL of a page with these filters, in the viewer's language."""
         query = urlencode([*self.pairs(), *language.pairs(), *extra])
         return f"{page}?{query}" if query else page
-
-
-@dataclass(frozen=True, slots=True)
-class Known:
-    """The values that a filter may have; None accepts all (the store could not be asked)."""
-
-    tools: Collection[str] | None = None
-    regions: Collection[str] | None = None
-
-
-def parse(
-    raw: Mapping[str, Sequence[str]], known: Known, now: datetime | None = None
-) -> tuple[Filters, list[str]]:
-    """Read filters from URL parameters; what makes no sense is left out and said.
-
-    Args:
-        raw: Parameter names with all their values.
-        known: Values to accept.
-        now: No window begins or ends later; None = not known.
-
-    Returns:
-        The filters, and a sentence for each thing that was ignored.
-    """
-    strangers = sorted(
-        set(raw) - {RANGE, FROM, TO, TOOL, CLASS, REGION, language.LANGUAGE, *PAGE_PARAMETERS}
-    )
-    notices = [t("There is no filter {name}.", name=_quote(name)) for name in strangers]
-    chosen = _range(raw.get(RANGE, ()), notices)
-    (since, to), words = parse_bounds(raw.get(FROM, ()), raw.get(TO, ()), PRESETS[chosen][1], now)
-    notices += words
-    notices += _language(raw.get(language.LANGUAGE, ()))
-    return (
-        Filters(
-            range=chosen,
-            to=to,
-            since=since,
-            tools=_values(TOOL, raw.get(TOOL, ()), known.tools, notices),
-            classes=_values(CLASS, raw.get(CLASS, ()), tuple(ErrorClass), notices),
-            regions=_values(REGION, raw.get(REGION, ()), known.regions, notices),
-        ),
-        notices,
-    )
-
-
-def _range(values: Sequence[str], notices: list[str]) -> str:
-    if not values:
-        return DEFAULT_RANGE
-    if values[-1] in PRESETS:
-        return values[-1]
-    notices.append(t("There is no time range {value}; choices: {choices}.",
-                     value=_quote(values[-1]), choices=", ".join(PRESETS)))  # fmt: skip
-    return DEFAULT_RANGE
-
-
-def _language(values: Sequence[str]) -> list[str]:
-    if not values or values[-1] in language.LANGUAGES:
-        return []
-    choices = ", ".join(language.LANGUAGES)
-    return [t("There is no language {value}; choices: {choices}.", value=_quote(values[-1]),
-              choices=choices)]  # fmt: skip
-
-
-def _values(
-    name: str, values: Sequence[str], known: Collection[str] | None, notices: list[str]
-) -> tuple[str, ...]:
-    unique = list(dict.fromkeys(values))
-    kept = [value for value in unique if known is None or value in known]
-    notices += [_no_such(name, _quote(value)) for value in unique if value not in kept]
-    if len(kept) > MAX_CHOICES:
-        notices.append(t("Only the first {most} values of {name} are used.",
-                         most=MAX_CHOICES, name=repr(name)))  # fmt: skip
-    return tuple(kept[:MAX_CHOICES])
-
-
-def _no_such(name: str, value: str) -> str:
-    if name == TOOL:
-        return t("There is no tool {value} in the last 30 days.", value=value)
-    if name == REGION:
-        return t("There is no region {value} in the last 30 days.", value=value)
-    return t("There is no class {value}.", value=value)
-
-
-def _quote(text: str) -> str:
-    return repr(text if len(text) <= 60 else text[:59] + "…")

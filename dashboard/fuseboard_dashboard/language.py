@@ -46,6 +46,7 @@ CHOSEN: Final = "fb_language"
 _WRITTEN: Final = "fb_language_written"
 _TRADITIONAL: Final = frozenset({"hant", "tw", "hk", "mo"})
 
+
 class _Memo(threading.local):
     language: str | None = None
 

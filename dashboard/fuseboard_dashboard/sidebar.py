@@ -3,74 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Final
 
 import streamlit as st
 from streamlit.navigation.page import Page
 
 from fuseboard.conventions import ErrorClass
-from fuseboard_dashboard import filters, language, markup, source, theme, visitor
+from fuseboard_dashboard import (
+    choices,
+    filters,
+    language,
+    markup,
+    source,
+    theme,
+    time_controls,
+    visitor,
+)
+from fuseboard_dashboard.addresses import Known, parse
+from fuseboard_dashboard.choices import choose_tool, chosen, follow_zoom, reset, zoom
 from fuseboard_dashboard.data import CACHE
-from fuseboard_dashboard.filters import DEFAULT_RANGE, PRESETS, Filters, Known, rfc3339
+from fuseboard_dashboard.filters import Filters, rfc3339
 from fuseboard_dashboard.language import t
-from fuseboard_dashboard.windows import LONGEST, Window, judge
-from fuseboard_dashboard.zones import viewer_zone
+
+__all__ = ["FACET_DAYS", "MOST_OFFERED", "choose_tool", "chosen", "draw", "follow_zoom",
+           "known_values", "reset", "zoom"]  # fmt: skip
 
 FACET_DAYS: Final = 30
 MOST_OFFERED: Final = 1000
 """Rows of ``page_facets`` for each filter at most: the most used. With so many, others exist."""
-_CUSTOM: Final = "custom"
-_RANGE, _LIVE, _TO, _FROM = "fb_range", "fb_live", "fb_to", "fb_from"
-_BACK: Final = "fb_back"
-"""The preset that was chosen last: the time's menu itself says Custom meanwhile."""
-_ENDS: Final = {_FROM: "fb_from_input", _TO: "fb_to_input"}
-_MOVED: Final = "fb_window_moved"
-_TOOLS, _CLASSES, _REGIONS = "fb_tools", "fb_classes", "fb_regions"
 _PICK: Final = "fb_language_pick"
-_WRITTEN, _NOTICES = "fb_written", "fb_notices"
-
-
-def chosen() -> Filters:
-    """Return the filters of this session, also from inside a fragment."""
-    state = st.session_state
-    return Filters(
-        range=_preset(),
-        to=state.get(_TO),
-        since=state.get(_FROM),
-        tools=tuple(state.get(_TOOLS, ())),
-        classes=tuple(state.get(_CLASSES, ())),
-        regions=tuple(state.get(_REGIONS, ())),
-    )
-
-
-def _preset() -> str:
-    shown = st.session_state.get(_RANGE)
-    return shown if shown in PRESETS else st.session_state.get(_BACK) or DEFAULT_RANGE
-
-
-def zoom(window: Window) -> None:
-    """Show exactly this window, paused, on this page and all others; for callbacks."""
-    fitting = window.outward(source.current().clock())
-    if fitting is not None:
-        _store(chosen().zoomed(fitting))
-        st.session_state[_MOVED] = True
-
-
-def follow_zoom() -> None:
-    """Run the whole page again if a callback inside its fragment chose another window."""
-    if st.session_state.pop(_MOVED, False):
-        st.rerun()
-
-
-def choose_tool(key: str) -> None:
-    """Make the value of the widget ``key`` the only chosen tool; for callbacks."""
-    st.session_state[_TOOLS] = [st.session_state[key]]
-
-
-def reset() -> None:
-    """Forget every filter; for callbacks."""
-    _store(Filters())
+_WRITTEN: Final = "fb_written"
 
 
 def known_values() -> Known:
@@ -109,37 +72,26 @@ def draw(pages: Sequence[Page]) -> None:
     with menu:
         for page in pages:
             st.page_link(page, query_params=[*now.pairs(), *language.pairs()] or None)
-    for words in st.session_state.get(_NOTICES, ()):
+    for words in st.session_state.get(choices.NOTICES, ()):
         shown = t("Ignored in the address: {words}", words=words)
         st.html(markup.notice(shown, theme.SEVERITY_MARKS["info"], "fb-notice"))
 
 
 def _draw_filters(known: Known) -> None:
-    st.selectbox(
-        t("Time"), [*PRESETS, _CUSTOM], key=_RANGE, on_change=_range_changed,
-        format_func=lambda key: PRESETS[key][0]() if key in PRESETS else t("Custom"),
-    )  # fmt: skip
-    if chosen().is_custom:
-        _draw_ends()
-    _draw_steps()
-    st.toggle(
-        t("Live"), key=_LIVE, on_change=_live_changed,
-        help=t("On: follows the clock and refreshes itself. Off: the window stays where it is, "
-        "and a link to this page shows exactly the same numbers."),
-    )  # fmt: skip
+    time_controls.draw()
     tools, regions = known.tools or (), known.regions or ()
     picks = (
-        (_TOOLS, t("Tool"), t("All tools"), tools),
-        (_CLASSES, t("Error class"), t("All classes"), tuple(c.value for c in ErrorClass)),
-        (_REGIONS, t("Region"), t("All regions"), regions),
+        (choices.TOOLS, t("Tool"), t("All tools"), tools),
+        (choices.CLASSES, t("Error class"), t("All classes"), tuple(c.value for c in ErrorClass)),
+        (choices.REGIONS, t("Region"), t("All regions"), regions),
     )
     for key, title, placeholder, options in picks:
         st.multiselect(
             title, list(dict.fromkeys([*options, *st.session_state.get(key, ())])), key=key,
-            placeholder=placeholder, format_func=_option, on_change=_touched,
+            placeholder=placeholder, format_func=_option, on_change=choices.touched,
             max_selections=filters.MAX_CHOICES, accept_new_options=len(options) >= MOST_OFFERED,
         )  # fmt: skip
-    if st.session_state[_CLASSES]:
+    if st.session_state[choices.CLASSES]:
         st.caption(t("Rates count only faults of these classes, out of all calls."))
     st.button(
         t("Reset filters"), key="fb_reset", on_click=reset, disabled=chosen() == Filters(),
@@ -159,106 +111,12 @@ def _draw_language() -> None:
 def _language_picked() -> None:
     st.session_state[language.CHOSEN] = st.session_state[_PICK]
     # A browser tells a choice by its words, and these are others now: it must hear them anew.
-    _store(chosen())
-
-
-def _draw_ends() -> None:
-    """Draw both ends of a custom window in the viewer's zone, to the minute."""
-    zone, zone_name = viewer_zone()
-    for end, title in ((_FROM, t("From")), (_TO, t("To"))):
-        wall = st.session_state[end].astimezone(zone).replace(tzinfo=None)
-        st.session_state[_ENDS[end]] = wall.replace(second=0, microsecond=0)
-        st.datetime_input(
-            t("{title} ({zone})", title=title, zone=zone_name),
-            key=_ENDS[end],
-            step=60,
-            on_change=_end_changed,
-            args=(end,),
-        )
-    back = t("Back to {range}", range=PRESETS[_preset()][0]().lower())
-    st.button(back, key="fb_presets", on_click=_step, args=("back",),
-              icon=":material/undo:", width="stretch")  # fmt: skip
-
-
-def _draw_steps() -> None:
-    now = source.current().clock()
-    view = chosen()
-    window = view.window(now)
-    steps = (
-        ("earlier", "‹", t("The window before"), False),
-        ("later", "›", t("The window after"), view.is_live or window.until >= now),
-        ("out", t("Zoom out"), t("A window twice as long"), window.length >= LONGEST),
-    )
-    with st.container(horizontal=True, gap="xsmall"):
-        for name, label, words, is_off in steps:
-            st.button(label, key=f"fb_{name}", help=words, on_click=_step, args=(name,),
-                      disabled=is_off)  # fmt: skip
-
-
-def _step(name: str) -> None:
-    """Move the window; for callbacks."""
-    now, view = source.current().clock(), chosen()
-    if name == "back":
-        _store(view.as_range())
-    elif name == "out":
-        _store(view.zoomed(view.window(now).doubled(now)))
-    else:
-        _store(view.moved(1 if name == "later" else -1, now))
-
-
-def _range_changed() -> None:
-    view, key = chosen(), st.session_state[_RANGE]
-    if key != _CUSTOM:
-        _store(view.as_range(key))
-    elif not view.is_custom:
-        now = source.current().clock()
-        _store(view.zoomed(view.window(now)))
-
-
-def _end_changed(end: str) -> None:
-    """Take one end from its input; a window that can't be is refused in words, the old one kept."""
-    _touched()
-    wall = st.session_state[_ENDS[end]]
-    if not isinstance(wall, datetime):
-        return
-    moment = wall.replace(tzinfo=viewer_zone()[0]).astimezone(UTC)
-    view = chosen()
-    since, until = (moment, view.to) if end == _FROM else (view.since, moment)
-    if since is None or until is None:
-        return
-    kept, words = judge(since, until, source.current().clock())
-    if kept is not None:
-        _store(view.zoomed(Window(*kept)))
-    st.session_state[_NOTICES] = [words] if words else []
+    choices.store(chosen())
 
 
 def _option(value: str) -> str:
     mark = theme.CLASS_MARKS.get(value)
     return f"{mark.symbol} {mark.label}" if mark else markup.shorten(value, 48)
-
-
-def _touched() -> None:
-    st.session_state[_NOTICES] = []
-
-
-def _live_changed() -> None:
-    _touched()
-    if st.session_state[_LIVE]:
-        st.session_state[_TO] = st.session_state[_FROM] = None
-        st.session_state[_RANGE] = _preset()
-    else:
-        live = chosen()
-        st.session_state[_TO] = live.window(source.current().clock()).until.astimezone(UTC)
-
-
-def _store(now: Filters) -> None:
-    state = st.session_state
-    state[_RANGE] = _CUSTOM if now.is_custom else now.range
-    state[_BACK], state[_LIVE] = now.range, now.is_live
-    state[_FROM], state[_TO] = now.since, now.to
-    state[_TOOLS], state[_CLASSES] = list(now.tools), list(now.classes)
-    state[_REGIONS] = list(now.regions)
-    state[_NOTICES] = []
 
 
 def _raw() -> dict[str, list[str]]:
@@ -283,9 +141,9 @@ def _read_url(known: Known) -> None:
     in_url = _own(_raw())
     written = st.session_state.get(_WRITTEN)
     if written is None or (in_url and in_url != written):
-        now, notices = filters.parse(_raw(), _accepted(known), source.current().clock())
-        _store(now)
-        st.session_state[_NOTICES] = notices
+        now, notices = parse(_raw(), _accepted(known), source.current().clock())
+        choices.store(now)
+        st.session_state[choices.NOTICES] = notices
 
 
 def _accepted(known: Known) -> Known:

@@ -7,13 +7,12 @@ from urllib.parse import parse_qs
 
 import pytest
 
+from fuseboard_dashboard.addresses import Known, parse
 from fuseboard_dashboard.filters import (
     MAX_CHOICES,
     PRESETS,
     Filters,
-    Known,
     Window,
-    parse,
     rfc3339,
 )
 

@@ -12,7 +12,8 @@ from streamlit.testing.v1 import AppTest
 from tests.dashboard.conftest import SINCE, UNTIL, go_to, html, open_page, serve, stat
 
 from fuseboard_collector.store import Store
-from fuseboard_dashboard.filters import PRESETS, Filters, Known, parse
+from fuseboard_dashboard.addresses import Known, parse
+from fuseboard_dashboard.filters import PRESETS, Filters
 from fuseboard_dashboard.timecharts import dragged_window
 from fuseboard_dashboard.windows import LONGEST, Window
 
