@@ -23,12 +23,18 @@ PAGES = {
     "retries": "retries?range=5m",
     "latency": "latency?range=5m",
     "degradation": "degradation?range=5m",
+    "sessions": "sessions?range=5m",
+    "session": "sessions?range=5m",
+    "traces": "trace?range=5m",
+    "trace": "trace?range=5m",
     "dependencies": "dependencies?range=5m",
     "slos": "slos?range=5m",
     "alerts": "alerts?range=5m",
     "incident": "incident?range=5m",
 }
 """Name of the picture → path of the page."""
+FOLLOWED = {"session": "fb-session-head", "trace": "fb-waterfall"}
+"""Pictures of what the first line of the page's table leads to → what is there then."""
 WIDTH, HEIGHT = 1440, 900
 SETTLE_SECONDS = 2.5
 """Charts draw after the text; this is how long the slowest took, with a margin."""
@@ -80,6 +86,9 @@ def photograph(browser: Browser, url: str, name: str, path: str, theme: str, fol
             "() => !document.querySelector('[data-testid=stSkeleton]')"
             " && document.querySelector('h1, h2')"
         )
+        if name in FOLLOWED:
+            page.locator(".fb-table a").first.click()
+            page.get_by_test_id(FOLLOWED[name]).wait_for()
         page.wait_for_timeout(SETTLE_SECONDS * 1000)
         target = folder / f"{name}-{theme}.png"
         page.screenshot(path=target)

@@ -25,6 +25,7 @@ from fuseboard_dashboard.charts import (
     latency,
     rates,
     retries,
+    sessions,
 )
 from fuseboard_dashboard.charts.base import MAX_POINTS, TimeAxis, label
 from fuseboard_dashboard.charts.sparkline import sparkline
@@ -94,6 +95,14 @@ def _latencies() -> pd.DataFrame:
     return pd.DataFrame([{"tool": HOSTILE, **quantiles, **attempts}, {"tool": "b", **quantiles}])
 
 
+def _steps() -> pd.DataFrame:
+    outcomes = [*theme.OUTCOME_MARKS, HOSTILE] * 5
+    return pd.DataFrame(
+        {"tool": [HOSTILE, *(f"tool-{n}" for n in range(39))], "outcome": outcomes[:40],
+         "start": [_bucket(n % 15) for n in range(40)], "duration_seconds": 0.1}
+    )  # fmt: skip
+
+
 BUILDERS: dict[str, Callable[[], go.Figure]] = {
     "outcomes": lambda: calls.outcomes_over_time(_outcomes(), AXIS),
     "classes": lambda: calls.classes_over_time(_outcomes(), AXIS),
@@ -130,6 +139,18 @@ BUILDERS: dict[str, Callable[[], go.Figure]] = {
     "upstream_errors": lambda: dependencies.errors_over_time(
         pd.DataFrame({"bucket": _bucket(0), "tool": [HOSTILE, *"abcdef"],
                       "errors": [3.0, 2.0, 1.0, 1.0, 1.0, 1.0, 1.0]}),
+        AXIS,
+    ),
+    "sessions": lambda: sessions.troubled(
+        pd.DataFrame({"session": [HOSTILE, *"abc"], "repeats": [9, 0, 0, 0],
+                      "faults": [0, 1, 0, 0], "retries": [0, 0, 1, 0], "calls": [9.0, 1, 1, 1],
+                      "last_end": [_bucket(n) for n in range(4)]}),
+        AXIS,
+    ),
+    "steps": lambda: sessions.steps(_steps(), pd.Series([True, False] * 20), AXIS),
+    "context": lambda: sessions.context(
+        pd.DataFrame({"start": [_bucket(0), _bucket(1)], "input_tokens": [10.0, None],
+                      "output_tokens": [None, 5.0]}),
         AXIS,
     ),
     "breakers": lambda: breakers.states_above_rates(_timeline(), _series(), AXIS, LIMIT),
@@ -279,6 +300,20 @@ def test_the_rates_below_the_breakers_shade_what_has_no_calls() -> None:
     gaps = [shape for shape in BUILDERS["breakers"]().layout.shapes if shape.name == "no calls"]
     assert gaps
     assert {(shape.xref, shape.yref) for shape in gaps} == {("x2", "y2 domain")}
+
+
+def test_steps_of_many_tools_share_the_last_row_and_none_is_left_out() -> None:
+    figure = sessions.steps(_steps().assign(outcome="ok"), pd.Series([False] * 40), AXIS)
+    (dots,) = figure.data
+    assert len(dots.x) == 40
+    assert max(dots.y) == sessions.MAX_TOOLS - 1
+    assert figure.layout.yaxis.ticktext[-1] == "11 others"
+
+
+def test_a_session_is_drawn_once_by_its_worst_trouble() -> None:
+    figure = BUILDERS["sessions"]()
+    assert [len(trace.x) for trace in figure.data] == [1, 1, 1, 1]
+    assert figure.data[-1].name == "Repeated calls"  # on top
 
 
 def test_a_class_that_is_alone_is_named_too() -> None:

@@ -72,8 +72,7 @@ def steps(calls: pd.DataFrame, repeated: pd.Series, axis: TimeAxis) -> go.Figure
     again = shown[repeated.to_numpy()]
     if len(again):
         _dots(figure, again, axis, t("Repeated"), {
-            "color": "rgba(0,0,0,0)", "symbol": "circle", "size": 19,
-            "line": {"color": theme.VIOLET, "width": 2},
+            "color": theme.VIOLET, "symbol": "circle-open", "size": 19, "line": {"width": 2},
         })  # fmt: skip
     for outcome, mark in theme.OUTCOME_MARKS.items():
         of = shown[shown["outcome"] == outcome]
