@@ -113,6 +113,7 @@ def stylesheet() -> str:
         "bad": theme.ERROR_COLOUR,
         "warn": theme.RETRY_COLOUR,
     }
+    colours["on-primary"] = f"light-dark({theme.ink(theme.SLATE)}, {theme.ink(theme.DARK_PRIMARY)})"
     variables = "".join(f"--fb-{key}:{value};" for key, value in colours.items())
     sheet = Path(__file__).with_name("style.css").read_text(encoding="utf-8")
     return f"<style>:root{{{variables}}}{sheet}</style>"
@@ -136,7 +137,7 @@ def badge(mark: theme.Mark, text: str | None = None, *, loud: bool = False) -> s
     """Return a pill with the symbol, label and colour of a mark."""
     kind = " is-loud" if loud else ""
     return (
-        f'<span class="fb-badge{kind}" style="--c:{mark.colour}">'
+        f'<span class="fb-badge{kind}" style="--c:{mark.colour};--ink:{theme.ink(mark.colour)}">'
         f'<span class="fb-symbol">{esc(mark.symbol)}</span>{esc(text or mark.label)}</span>'
     )
 

@@ -39,6 +39,8 @@ HAN_FONTS: Final = (
 )  # fmt: skip
 """Of macOS, Windows, Linux: left to itself a browser takes the forms of another language's Han."""
 
+DARK_PRIMARY: Final = "#93a6ee"
+
 UNKNOWN_STATE: Final = "unknown"
 
 
@@ -179,6 +181,14 @@ def mark(family: dict[str, Mark], value: object) -> Mark:
     return found or Mark(str(value), UNMARKED.colour, UNMARKED.symbol, is_foreign=True)
 
 
+def ink(colour: str) -> str:
+    """Return the text colour, white or black, that is easier to read on a colour."""
+    parts = (int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5))
+    linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
+    luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+    return "#ffffff" if luminance < 0.2 else DARK_BACKGROUND
+
+
 # --- Numbers and times ---------------------------------------------------------------------
 NOTHING: Final = "–"
 """Shown where there is no number, never where the number is 0."""
@@ -295,7 +305,9 @@ def streamlit_options() -> dict[str, object]:
               "chartCategoricalColors": list(SERIES)}  # fmt: skip
     light = {"backgroundColor": LIGHT_BACKGROUND, "secondaryBackgroundColor": LIGHT_PANEL,
              "textColor": "#1b2126", "linkColor": "#3552b8", "borderColor": "#dcdfdb"}  # fmt: skip
-    dark = {"backgroundColor": DARK_BACKGROUND, "secondaryBackgroundColor": DARK_PANEL,
+    # Streamlit writes with the primary colour, too: the dark theme needs a lighter one.
+    dark = {"primaryColor": DARK_PRIMARY, "backgroundColor": DARK_BACKGROUND,
+            "secondaryBackgroundColor": DARK_PANEL,
             "textColor": "#e4e8ea", "linkColor": "#9db4ff", "borderColor": "#333b45"}  # fmt: skip
     options: dict[str, object] = {
         "browser.gatherUsageStats": False,

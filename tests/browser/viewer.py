@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, field
-from urllib.parse import parse_qs, urlsplit
+from datetime import UTC, datetime
+from urllib.parse import parse_qs, quote, urlsplit
 
 from playwright.sync_api import BrowserContext, ConsoleMessage, Page, Request, Response
 from playwright.sync_api import TimeoutError as PlaywrightTimeout
@@ -105,6 +106,11 @@ class Viewer:
     def asked(self) -> dict[str, list[str]]:
         """Return the parameters in the address."""
         return parse_qs(urlsplit(self.page.url).query, keep_blank_values=True)
+
+
+def paused() -> str:
+    """Return the last hour as it is now: no refresh redraws the page under the test's eyes."""
+    return f"range=1h&to={quote(datetime.now(UTC).isoformat(timespec='seconds'))}"
 
 
 def choose(viewer: Viewer, title: str, option: str) -> None:

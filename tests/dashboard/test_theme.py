@@ -67,6 +67,15 @@ def test_hc_48_colours_stay_apart_for_every_sight(family: str, sight: str) -> No
         assert _distance(one, other, sight) >= 15, (one, other)
 
 
+def test_hc_48_words_on_a_loud_colour_can_be_read() -> None:
+    states = [theme.STATE_MARKS[state] for state in ("half_open", "open", "isolated")]
+    loud = [mark.colour for mark in (*theme.SEVERITY_MARKS.values(), *states)]
+    for colour in (*loud, theme.SLATE, theme.DARK_PRIMARY):
+        assert contrast(theme.ink(colour), colour) >= 4.5, colour
+    assert theme.ink(theme.RED) == "#ffffff"
+    assert theme.ink(theme.ORANGE) == theme.DARK_BACKGROUND
+
+
 def test_every_value_of_the_conventions_has_its_mark() -> None:
     assert set(theme.CLASS_MARKS) == set(ErrorClass)
     assert set(theme.OUTCOME_MARKS) == set(Outcome)
