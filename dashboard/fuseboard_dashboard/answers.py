@@ -27,20 +27,20 @@ STAND_INS: Final = ("default", "fallback", "stale", "untold")
 """Kinds of degraded answers: the live call failed or was rejected."""
 
 UNTOLD_SOURCE: Final = "unknown"
-"""What ``page_answer_calls`` takes for a source that was not told."""
+"""What ``page_answer_calls`` takes for a source that is none of those that stand in."""
 
 _DEGRADED: Final[dict[object, str]] = {
     ResultSource.CACHE.value: "stale",
     ResultSource.FALLBACK.value: "fallback",
     ResultSource.DEFAULT.value: "default",
 }
-_OF_KIND: Final[dict[str, tuple[Outcome, tuple[str, ...] | None]]] = {
-    "default": (Outcome.DEGRADED, (ResultSource.DEFAULT,)),
-    "fallback": (Outcome.DEGRADED, (ResultSource.FALLBACK,)),
-    "stale": (Outcome.DEGRADED, (ResultSource.CACHE,)),
-    "untold": (Outcome.DEGRADED, (ResultSource.LIVE, UNTOLD_SOURCE)),
-    "partial": (Outcome.PARTIAL, None),
-    "cache": (Outcome.OK, (ResultSource.CACHE,)),
+_OF_KIND: Final[dict[str, tuple[tuple[Outcome, ...], str | None]]] = {
+    "default": ((Outcome.DEGRADED, Outcome.OK), ResultSource.DEFAULT),
+    "fallback": ((Outcome.DEGRADED, Outcome.OK), ResultSource.FALLBACK),
+    "stale": ((Outcome.DEGRADED,), ResultSource.CACHE),
+    "untold": ((Outcome.DEGRADED,), UNTOLD_SOURCE),
+    "partial": ((Outcome.PARTIAL,), None),
+    "cache": ((Outcome.OK,), ResultSource.CACHE),
 }
 
 
@@ -57,6 +57,7 @@ def kind(outcome: object, source: object) -> str:
         return "partial"
     if source == ResultSource.CACHE:
         return "cache"
+    # What the shim serves from a fallback is degraded; others may call it ok.
     return _DEGRADED.get(source, LIVE)
 
 
@@ -68,11 +69,11 @@ def with_kinds(frame: pd.DataFrame) -> pd.DataFrame:
 
 def chosen(wanted: str | None) -> dict[str, object]:
     """Return the parameters of ``page_answer_calls`` for one kind, or for all but the live ones."""
-    if wanted not in _OF_KIND:
-        outcomes = [Outcome.DEGRADED.value, Outcome.PARTIAL.value]
-        return {"outcomes": outcomes, "sources": None}
-    outcome, sources = _OF_KIND[wanted]
-    return {"outcomes": [outcome.value], "sources": sources and [str(item) for item in sources]}
+    outcomes, source = _OF_KIND.get(wanted or "", ((Outcome.DEGRADED, Outcome.PARTIAL), None))
+    return {
+        "outcomes": [outcome.value for outcome in outcomes],
+        "sources": None if source is None else [str(source)],
+    }
 
 
 def by_place(frame: pd.DataFrame) -> pd.DataFrame:

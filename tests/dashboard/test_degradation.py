@@ -123,6 +123,22 @@ def test_the_calls_of_a_kind_are_exactly_those(degraded: Store, ask: Ask, kind: 
     assert [answers.kind(r["outcome"], r["result_source"]) for r in rows] == [kind] * expected[kind]
 
 
+@pytest.mark.parametrize("outcome", ["ok", "partial", "degraded"])
+@pytest.mark.parametrize("source", ["live", "cache", "fallback", "default", "a friend's", None])
+def test_an_answer_is_among_the_calls_of_its_kind_and_of_no_other(
+    empty_store: Store, outcome: str, source: str | None
+) -> None:
+    only = ToolCall("odd", end=at(60), outcome=outcome, result_source=source)
+    empty_store.append(Batch(calls=[only])).result(30)
+    wanted = {**Filters().parameters(WINDOW), "row_limit": 9, "classifiers": None}
+    found = [
+        kind for kind in theme.ANSWER_MARKS
+        if len(empty_store.query("page_answer_calls", {**wanted, **answers.chosen(kind)}))
+    ]  # fmt: skip
+    own = answers.kind(outcome, source)
+    assert found == ([] if own == answers.LIVE else [own])
+
+
 def test_a_classifier_narrows_the_calls(degraded: Store, ask: Ask) -> None:
     (row,) = ask("page_answer_calls", classifiers=["circuit_open"])
     assert (row["result_source"], row["breaker_state"]) == ("default", "open")
