@@ -64,33 +64,33 @@ def draw(view: View, changes: pd.DataFrame) -> pd.DataFrame:
     shown: dict[str, Any] = {
         "began": view.local(found["active_at"]),
         "state": tables.marked(found["state"], theme.ALERT_STATE_MARKS),
-        "severity": tables.marked(found["severity"], theme.SEVERITY_MARKS),
         "alert": found["alert"],
         "about": found["labels"].map(alerting.label_words),
         "lasted": [theme.span(pd.Timedelta(seconds=value)) for value in found["seconds"]],
         "begin": values("begin"),
         "worst": values("worst"),
         "last": values("last"),
+        "severity": tables.marked(found["severity"], theme.SEVERITY_MARKS),
     }
     st.dataframe(
         pd.DataFrame(shown), hide_index=True, height=tables.height(found), key="alert_episodes",
         column_config={
             "began": st.column_config.DatetimeColumn(
-                t("Began"), format="YYYY-MM-DD HH:mm:ss", width=165,
+                t("Began"), format="YYYY-MM-DD HH:mm:ss", width=155,
                 help=t("When its condition turned true, {zone}", zone=view.zone_name)),
-            "state": st.column_config.TextColumn(t("State"), width=110),
+            "state": st.column_config.TextColumn(t("State"), width=95),
             "severity": st.column_config.TextColumn(t("Severity"), width=110),
-            "alert": st.column_config.TextColumn(t("Alert"), width=210),
-            "about": st.column_config.TextColumn(t("About"), width=270),
+            "alert": st.column_config.TextColumn(t("Alert"), width=195),
+            "about": st.column_config.TextColumn(t("About"), width=190),
             "lasted": st.column_config.TextColumn(
-                t("Lasted"), width=100, help=t("Since it fired, until it was over or until now")),
+                t("Lasted"), width=95, help=t("Since it fired, until it was over or until now")),
             "begin": st.column_config.TextColumn(
-                t("First"), width=80, help=t("Value at its first change in the window")),
+                t("First"), width=70, help=t("Value at its first change in the window")),
             "worst": st.column_config.TextColumn(
-                t("Worst"), width=80, help=t("The worst value that was evaluated until its last "
+                t("Worst"), width=70, help=t("The worst value that was evaluated until its last "
                                              "change of state")),
             "last": st.column_config.TextColumn(
-                t("Last"), width=80, help=t("Value at its last change of state")),
+                t("Last"), width=70, help=t("Value at its last change of state")),
         },
     )  # fmt: skip
     return found

@@ -66,7 +66,9 @@ def _closest(view: View, rule: Rule, found: Sequence[Standing]) -> str:
     first = found[0]
     where = _where(view, rule, first)
     flag = '<span class="fb-flag">▲</span>' if first.is_true else ""
-    return f"{flag}{markup.esc(distance(rule, first))}{f' · {where}' if first.labels else ''}"
+    below = f'<div class="fb-quiet">{where}</div>' if first.labels else ""
+    words = f"{flag}{markup.esc(distance(rule, first))}"
+    return f'<div class="fb-closest">{words}{below}</div>'
 
 
 def _where(view: View, rule: Rule, one: Standing) -> str:

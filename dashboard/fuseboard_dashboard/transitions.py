@@ -33,11 +33,12 @@ def draw(view: View, frame: pd.DataFrame) -> None:
                 "from": tables.marked(shown["from_state"], theme.STATE_MARKS),
                 "to": tables.marked(shown["to_state"], theme.STATE_MARKS),
                 "reason": shown["reason"].map(reason_words),
+                "trace": tables.blank(
+                    traces.links(view.filters, shown["trace_id"], shown["time"])),
                 "ratio": shown["failure_ratio"].where(shown["calls"] > 0).map(theme.percent),
                 "failures": _counted(shown, "failures"),
                 "calls": _counted(shown, "calls"),
                 "class": tables.marked(shown["error_class"], theme.CLASS_MARKS),
-                "trace": traces.links(view.filters, shown["trace_id"], shown["time"]),
                 "service": tables.blank(shown["service"]),
                 "process": tables.blank(shown["instance"]),
             }
@@ -46,7 +47,7 @@ def draw(view: View, frame: pd.DataFrame) -> None:
         column_config={
             "time": st.column_config.DatetimeColumn(
                 t("Time"), format="HH:mm:ss.SSS", pinned=True, width=110, help=view.zone_name),
-            "breaker": st.column_config.TextColumn(t("Breaker"), width=230),
+            "breaker": st.column_config.TextColumn(t("Breaker"), width=215),
             "from": st.column_config.TextColumn(t("From"), width=105),
             "to": st.column_config.TextColumn(t("To"), width=105),
             "reason": st.column_config.TextColumn(t("Reason"), width=165),

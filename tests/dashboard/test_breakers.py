@@ -10,7 +10,7 @@ import pytest
 
 from fuseboard_collector.store import Batch, BreakerTransition, Store, ToolCall
 from fuseboard_dashboard import theme
-from fuseboard_dashboard.charts import breakers
+from fuseboard_dashboard.charts import breaker_shares
 from fuseboard_dashboard.charts.base import TimeAxis
 from fuseboard_dashboard.charts.breakers import MAX_BREAKERS
 from fuseboard_dashboard.filters import Window
@@ -59,7 +59,7 @@ def drawn(*rows: tuple[int, str, float], axis: TimeAxis = DAY_AXIS) -> go.Figure
     )  # fmt: skip
     columns = ("bucket", "calls", "errors", "judged", "retried", "attempted")
     series = pd.DataFrame(columns=columns).astype({"bucket": "datetime64[us]"})
-    return breakers.shares_above_rates(shares, ["b"], axis, series, axis, (0.05, "5 %"))
+    return breaker_shares.shares_above_rates(shares, ["b"], axis, series, axis, (0.05, "5 %"))
 
 
 def named(figure: go.Figure, state: str, kind: str = "bar") -> object:
@@ -81,9 +81,24 @@ def test_an_opening_of_seconds_in_an_hour_is_a_mark_and_says_how_long_it_was() -
     figure = drawn((3, "open", 20.0))
     assert [one.type for one in figure.data if "Open" in one.name] == ["scatter"]
     mark = named(figure, "open", "scatter")
-    assert mark.hovertext[0].startswith("b: open 20.0 s of 1 h (0.6 %), from")  # type: ignore[attr-defined]
-    assert mark.text == theme.STATE_MARKS["open"].symbol  # type: ignore[attr-defined]
+    assert mark.hovertext[0].startswith("b: open 20.0 s (0.6 %) of 1 h from")  # type: ignore[attr-defined]
+    assert mark.marker.symbol == "circle-open"  # type: ignore[attr-defined]
     assert "under 6 % of the bar" in mark.name  # type: ignore[attr-defined]
+
+
+def test_a_bar_has_one_mark_and_none_beside_what_is_drawn() -> None:
+    """The probe that ends each opening would hide the opening."""
+    figure = drawn((3, "open", 20.0), (3, "half_open", 1.0), (4, "open", 1800.0),
+                   (4, "half_open", 2.0))  # fmt: skip
+    marks = [one for one in figure.data if one.type == "scatter" and "under" in one.name]
+    assert [(one.name, len(one.x)) for one in marks] == [("Open, under 6 % of the bar", 1)]
+    assert "open 20.0 s (0.6 %), half-open 1.00 s (< 0.1 %) of 1 h" in marks[0].hovertext[0]
+    assert "open 30 min (50.0 %), half-open 2.00 s" in named(figure, "open").hovertext[0]  # type: ignore[attr-defined]
+
+
+def test_closed_breakers_have_a_line_of_their_own() -> None:
+    lines = [shape for shape in drawn((3, "open", 20.0)).layout.shapes if shape.y0 == shape.y1]
+    assert 0.39 in [shape.y0 for shape in lines]
 
 
 def test_the_first_bar_is_measured_by_what_the_window_has_of_it() -> None:
@@ -91,7 +106,7 @@ def test_the_first_bar_is_measured_by_what_the_window_has_of_it() -> None:
     half = TimeAxis(Window(SINCE + HOUR / 2, SINCE + 24 * HOUR), 3600, UTC, "UTC")
     bars = named(drawn((0, "open", 1800), axis=half), "open")
     assert list(bars.y) == pytest.approx([-0.78])  # type: ignore[attr-defined]
-    assert "30 min of 30 min (100 %)" in bars.hovertext[0]  # type: ignore[attr-defined]
+    assert "open 30 min (100 %) of 30 min from 05 Jan 12:30" in bars.hovertext[0]  # type: ignore[attr-defined]
 
 
 def test_states_and_rates_of_long_windows_zoom_together() -> None:
@@ -129,4 +144,4 @@ def test_transitions_lead_to_the_trace_that_caused_them(store: Store) -> None:
     store.append(Batch(calls=[ToolCall("b", end=UNTIL, breaker_state="open")])).result(30)
     fresh = next(f.value for f in open_page("breakers", {"range": "5m"}).dataframe
                  if "reason" in f.value)  # fmt: skip
-    assert fresh["trace"].iloc[0] is None
+    assert fresh["trace"].iloc[0] == ""

@@ -18,6 +18,7 @@ from fuseboard_collector.store import Store
 from fuseboard_dashboard import theme
 from fuseboard_dashboard.charts import (
     answers,
+    breaker_shares,
     breakers,
     calls,
     costs,
@@ -154,8 +155,8 @@ BUILDERS: dict[str, Callable[[], go.Figure]] = {
         AXIS,
     ),
     "breakers": lambda: breakers.states_above_rates(_timeline(), _series(), AXIS, LIMIT),
-    "shares": lambda: breakers.shares_above_rates(_breaker_shares(), [HOSTILE], AXIS, _series(),
-                                                  AXIS, LIMIT),
+    "shares": lambda: breaker_shares.shares_above_rates(
+        _breaker_shares(), [HOSTILE], AXIS, _series(), AXIS, LIMIT),
 }  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from fuseboard.conventions import BreakerState
 from fuseboard_dashboard import blasted, markup, theme, transitions
 from fuseboard_dashboard.blast import blasts, to_frame
 from fuseboard_dashboard.bounded import bounded
-from fuseboard_dashboard.charts import breakers
+from fuseboard_dashboard.charts import breaker_shares, breakers
 from fuseboard_dashboard.data import rows as rows_of
 from fuseboard_dashboard.downloads import download
 from fuseboard_dashboard.language import n, t
@@ -99,7 +99,9 @@ def _timeline(view: View, states: pd.DataFrame) -> None:
         else:
             bars = view.axis(120)
             shares = view.buckets("page_breaker_shares", bars, breakers=drawn)
-            figure = breakers.shares_above_rates(shares, drawn, bars, series, axis, RETRY_LINE)
+            figure = breaker_shares.shares_above_rates(
+                shares, drawn, bars, series, axis, RETRY_LINE
+            )
         time_chart(view, figure, "breaker_states")
         if hidden := len(states) - len(drawn):
             st.caption(n("{count} calmer breaker is not drawn; filter by tool or region.",
