@@ -47,8 +47,8 @@ BUCKETS = {"page_trend": (60, 30), "page_series": (60,), "page_outcomes": (120, 
 CHECK_MEMORY = "8GB"
 """What counting a hundred million raw rows takes."""
 RAW = (
-    "page_answer", "page_cost", "page_dependencies", "page_failed_layers", "page_incident_slices",
-    "page_incident_totals", "page_layer_calls", "page_upstream",
+    "page_answer", "page_breaker_damage", "page_cost", "page_dependencies", "page_failed_layers",
+    "page_incident_slices", "page_incident_totals", "page_layer_calls", "page_upstream",
 )  # fmt: skip
 MOST_CALLS = {"page_changes": changed.MOST_CALLS, "page_sessions": sessions.MOST_CALLS} | {
     name: bounded.MOST_CALLS for name in QUERY_PARAMETERS if name.startswith(RAW)

@@ -7,12 +7,21 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from starlette.testclient import TestClient
 
+from fuseboard.clock import SystemClock
 from fuseboard_alerts.mutes import load
+from fuseboard_collector.receiver import Intake
+from fuseboard_collector.remote import RemoteReader
 from fuseboard_collector.store import Store, open_store
+from fuseboard_dashboard import source
 from fuseboard_server.cli import root
+from fuseboard_server.composition import build_collector
 from fuseboard_server.exits import Exit
-from fuseboard_server.settings import DATA_FILE
+from fuseboard_server.presence import Presence
+from fuseboard_server.public import Front
+from fuseboard_server.remote_dashboard import About
+from fuseboard_server.settings import DATA_FILE, ServeSettings
 
 NAME = "ToolCallSlow"
 
@@ -77,3 +86,41 @@ def test_words_that_would_move_the_cursor_are_shown_plainly(folder: Path) -> Non
     assert "\x1b" not in text
     assert "\r" not in text
     assert "x [2Jy" in text
+
+
+@pytest.mark.parametrize(
+    ("token", "takes", "writes"),
+    [("secret", "with a token", True), (None, "with a token", False), (None, "from here", True),
+     (None, None, False), ("secret", None, True)],
+)  # fmt: skip
+def test_a_dashboard_of_its_own_mutes_where_the_collector_lets_it(
+    token: str | None, takes: str | None, writes: bool
+) -> None:
+    """The third is a collector without tokens, the fourth one that is away or older."""
+    front = Front("http://127.0.0.1:8501", None, None)
+    about = About(RemoteReader("http://127.0.0.1:1"), "http://127.0.0.1:1", front, None, token)
+    before = source._configured[:]
+    try:
+        about.tell({"takes_mutes": takes} if takes else None)
+        assert (source.current().mutes is not None) == writes
+    finally:
+        source._configured[:] = before
+
+
+def test_a_running_server_says_how_it_takes_mutes_and_takes_them(tmp_path: Path) -> None:
+    """Through the API that its own port has, with the token for sending alone."""
+    store = open_store(tmp_path / DATA_FILE, retention_days=None)
+    settings = ServeSettings(data=tmp_path, token="sending", read_token="reading")
+    here = Presence(1, "http://127.0.0.1:8501", "http://127.0.0.1:4318", "")
+    app = TestClient(build_collector(settings, store, here, Intake(store, SystemClock())))
+    ends = (datetime.now(UTC) + timedelta(hours=1)).isoformat()
+    body = {"alert": NAME, "reason": "known", "ends": ends}
+    codes = [
+        app.post("/api/v1/mutes", json=body, headers={"authorization": f"Bearer {given}"})
+        for given in ("reading", "sending")
+    ]
+    assert [answer.status_code for answer in codes] == [401, 200]
+    found = app.get("/api/v1/stats", headers={"authorization": "Bearer reading"}).json()
+    assert found["takes_mutes"] == "with a token"
+    assert [one.reason for one in load(store, datetime.now(UTC))] == ["known"]
+    store.close()
