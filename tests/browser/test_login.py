@@ -18,7 +18,7 @@ from tests.nginx import Nginx
 from tests.oidc_provider import CLIENT_SECRET, Provider
 from tests.processes import FUSEBOARD, Server, free_port
 
-pytestmark = [pytest.mark.browser, pytest.mark.e2e]
+pytestmark = [pytest.mark.browser, pytest.mark.e2e, pytest.mark.timeout(400)]
 
 COOKIE_SECRET = "c00kie-s3cret-c00kie-s3cret-c00kie"
 DEEP = "errors?range=1h&tool=weather"
