@@ -39,6 +39,9 @@ ENGLISH: Final = "en"
 LANGUAGES: Final[dict[str, str]] = {ENGLISH: "English", "zh": "简体中文"}
 """By their names in the URL, each as its own readers call it."""
 
+TAGS: Final = {ENGLISH: "en", "zh": "zh-Hans"}
+"""What a browser is told: it chooses fonts, voices and offers to translate by them."""
+
 LANGUAGE: Final = "lang"
 """The URL parameter."""
 CHOSEN: Final = "fb_language"

@@ -133,6 +133,15 @@ def visitor(words: str, who: str) -> str:
     )
 
 
+def language_of_page(tag: str) -> str:
+    """Return the element that tells the browser the page's language; Streamlit always says en.
+
+    Args:
+        tag: One of ours.
+    """
+    return f'<script>document.documentElement.lang = "{esc(tag)}"</script>'
+
+
 def badge(mark: theme.Mark, text: str | None = None, *, loud: bool = False) -> str:
     """Return a pill with the symbol, label and colour of a mark."""
     kind = " is-loud" if loud else ""

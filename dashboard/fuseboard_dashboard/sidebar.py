@@ -62,7 +62,8 @@ def draw(pages: Sequence[Page]) -> None:
     known = known_values()
     _read_url(known)
     with st.sidebar:
-        st.html(markup.brand())
+        tag = language.TAGS[language.current()]
+        st.html(markup.brand() + markup.language_of_page(tag), unsafe_allow_javascript=True)
         menu = st.container(gap="xxsmall")
         _draw_filters(known)
         _draw_language()

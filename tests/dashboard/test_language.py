@@ -86,6 +86,11 @@ def test_a_browsers_tag_is_matched(tag: str, expected: str) -> None:
     assert match(tag) == expected
 
 
+def test_every_language_has_a_catalogue_and_a_tag() -> None:
+    found = {path.stem for path in (Path(str(language.__file__)).parent / "texts").iterdir()}
+    assert set(language.LANGUAGES) == set(language.TAGS) == found | {language.ENGLISH}
+
+
 def test_a_broken_catalogue_is_english_and_said(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
