@@ -61,7 +61,7 @@ def _tokens(spans: pd.DataFrame) -> list[markup.Stat]:
                     t("{read} in, {written} out", read=theme.count(read),
                       written=theme.count(written))),
         markup.Stat("session-growth", t("Context growth"), theme.factor(grown), grown,
-                    t("at most {count} tokens", count=theme.count(most)),
+                    t("to {count} tokens", count=theme.count(most)),
                     hint=t("most input tokens of a model call / those of the first")),
     ]  # fmt: skip
 

@@ -22,7 +22,7 @@ from fuseboard_dashboard.view import View, panel
 
 MOST_CALLS: Final = 1_000_000
 """So many are told apart by session and arguments in 0.6 s; three times as many take nine times."""
-SHOWN: Final = 100
+SHOWN: Final = 50
 _AGENT: Final = "fb_session_agent"
 
 
@@ -117,9 +117,10 @@ def _table(view: View, frame: pd.DataFrame) -> None:
         view.ask("page_session_tokens", sessions=sorted(map(str, frame["session"])))
     )
     headers = ((t("Session"), False), (t("Agent"), False), (t("Service"), False),
-               (t("Calls"), True), (t("Tools"), True), (t("Faulty"), True), (t("Retries"), True),
-               (t("Repeated"), True), (t("In a row"), True), (t("Context"), True),
-               (t("Duration"), True), (t("Cost"), True), (t("Last call"), True))  # fmt: skip
+               (t("Calls"), True), (t("Faulty"), True), (t("Retries"), True),
+               (t("Repeated"), True), (t("In a row"), True), (t("Trouble"), True),
+               (t("Context"), True), (t("Duration"), True), (t("Cost"), True),
+               (t("Last call"), True))  # fmt: skip
     lines = [_line(view, row, told) for row in rows_of(frame)]
     st.html(markup.table(headers, lines))
     total = int(frame["all_sessions"].iloc[0])
@@ -148,11 +149,11 @@ def _line(view: View, row: Any, told: pd.DataFrame) -> list[str]:
         markup.name(row.agents or theme.NOTHING),
         markup.name(row.services or theme.NOTHING),
         theme.count(row.calls),
-        str(int(row.tools)),
         theme.count(row.faults),
         theme.count(row.retries),
         f"{flag}{int(row.repeats)}",
         theme.NOTHING if pd.isna(row.longest_run) else str(int(row.longest_run)),
+        theme.count(row.trouble),
         _context(told, row.session),
         theme.seconds(length),
         theme.NOTHING if pd.isna(row.cost) else f"{row.cost:,.4g}",

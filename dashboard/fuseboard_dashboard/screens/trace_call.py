@@ -53,7 +53,7 @@ def _sessions(view: View, calls: pd.DataFrame) -> str:
     """Return links to the sessions of a trace: mostly one."""
     named = calls[calls["session"].notna()].drop_duplicates("session", keep="last").head(3)
     links = [
-        markup.link(f"<u>{markup.name(row.session)}</u>",
+        markup.link(f"<u>{markup.esc(markup.shorten(row.session, 60))}</u>",
                     sessions.link(view.filters, row.session, row.end))
         for row in rows_of(named)
     ]  # fmt: skip
