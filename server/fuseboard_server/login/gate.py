@@ -83,8 +83,9 @@ class Gate:
         found = values_of(scope, b"origin")
         if not found:
             return True
-        host = values_of(scope, b"host")
-        return len(found) == 1 and (found[0] == self._origin or [urlsplit(found[0]).netloc] == host)
+        scheme, _, place = found[0].partition("://")
+        is_same = scheme in {"http", "https"} and values_of(scope, b"host") == [place]
+        return len(found) == 1 and (found[0] == self._origin or is_same)
 
     async def _refuse(self, refusal: Refusal, scope: Scope, send: Send) -> None:
         if str(scope["path"]).endswith(RECONNECTING):

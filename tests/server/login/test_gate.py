@@ -88,6 +88,8 @@ async def test_the_lifespan_passes() -> None:
         (["https://evil.example"], False), (["http://localhost:3000"], False),
         (["http://127.0.0.1"], False), (["https://ops.example.evil.example"], False),
         (["https://ops.example:8443"], False), (["null"], False), ([""], False),
+        (["http://["], False), (["file://ops.example"], False), (["https://ops.example/"], False),
+        (["https://kim@ops.example"], False),
         (["https://ops.example", "https://evil.example"], False),
     ],
 )  # fmt: skip
