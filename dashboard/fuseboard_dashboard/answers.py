@@ -112,10 +112,11 @@ def caches(frame: pd.DataFrame) -> pd.DataFrame:
     """
     ages = ("age_p50", "age_p95", "oldest")
     is_hit = frame["kind"] == "cache"
+    is_live = (frame["kind"] == LIVE) & (frame["result_source"] == ResultSource.LIVE.value)
     parts = {
         "hits": frame["calls"].where(is_hit, 0.0),
         "stale": frame["calls"].where(frame["kind"] == "stale", 0.0),
-        "beside": frame["confident"].where(frame["kind"] == LIVE, 0.0),
+        "beside": frame["confident"].where(is_live, 0.0),
         **{name: frame[name].where(is_hit) for name in ages},
     }
     sums = dict.fromkeys(("hits", "stale", "beside"), "sum") | dict.fromkeys(ages, "max")

@@ -253,6 +253,13 @@ def test_a_cache_without_hits_is_still_a_cache(empty_store: Store) -> None:
     assert "fb-all-live" in html(app)
 
 
+def test_a_confidence_without_a_source_is_no_sign_of_a_cache(empty_store: Store) -> None:
+    call = ToolCall(**PLACE, end=at(60), confidence="high")
+    empty_store.append(Batch(calls=[call])).result(30)
+    serve(empty_store)
+    assert 'data-stat="cache-hit-ratio" data-value=""' in html(open_page("degradation"))
+
+
 def test_the_degraded_number_of_other_pages_leads_here(degraded: Store) -> None:
     serve(degraded)
     assert 'href="degradation" target="_self" title="calls answered with' in html(open_page(""))
