@@ -88,6 +88,8 @@ def parameters(name: str, since: datetime, until: datetime, **extra: object) -> 
         "bucket_us": 21_600_000_000, "kind": "all", "args_hash": None, "row_limit": 1000,
         "breakers": None, "before_since": since - (until - since), "before_until": since,
         "seen_since": since - timedelta(days=1), "failed_layer": None,
+        **dict.fromkeys(("agents", "classifiers", "outcomes", "session", "sessions", "sources",
+                         "trace_id", "traces", "upstream")),
         "bound_tools": ["beta"], "bound_seconds": [0.4], "slow_seconds": 0.9,
         **extra,
     }  # fmt: skip

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 
 from fuseboard_dashboard.incidents import evidence as gathering
+from fuseboard_dashboard.incidents.entry import Entry
 from fuseboard_dashboard.incidents.evidence import Evidence, gather
 from fuseboard_dashboard.incidents.summary import Summary, summarise
-from fuseboard_dashboard.incidents.timeline import Entry, change_words, timeline
+from fuseboard_dashboard.incidents.timeline import change_words, timeline
 from fuseboard_dashboard.incidents.wording import code, markdown
 from fuseboard_dashboard.language import n, t
 from fuseboard_dashboard.view import View

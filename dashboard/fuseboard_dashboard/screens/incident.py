@@ -13,6 +13,7 @@ from fuseboard_dashboard.changed import link
 from fuseboard_dashboard.charts import calls
 from fuseboard_dashboard.downloads import file_stem
 from fuseboard_dashboard.incidents import wording
+from fuseboard_dashboard.incidents.entry import Entry
 from fuseboard_dashboard.incidents.report import (
     Incident,
     incident,
@@ -20,7 +21,7 @@ from fuseboard_dashboard.incidents.report import (
     milestone_words,
     to_markdown,
 )
-from fuseboard_dashboard.incidents.timeline import Entry, change_words
+from fuseboard_dashboard.incidents.timeline import change_words
 from fuseboard_dashboard.language import n, t
 from fuseboard_dashboard.refresh import PageFrame, show
 from fuseboard_dashboard.timecharts import time_chart
