@@ -154,11 +154,12 @@ SHOWN: dict[str, tuple[int | str, ...]] = {
 
 ALLOWED = {
     "CSV", "Parquet",  # file formats are called so everywhere
-    "p50", "p95", "p99", "HTTP", "fuseboard", "OTLP", ":root{}",
+    "p50", "p95", "p99", "HTTP", "fuseboard", "OTLP",
     "Language · 语言",  # whoever can't read the page must find it
 }  # fmt: skip
 
 WORD = re.compile(r"[A-Za-z]{2,}")
+_UNREAD = re.compile(r"<(script|style)>.*?</\1>", re.S)
 _NO_WORDS = re.compile(r":material/\w+:|%\{[^}]*\}|&\w+;|</?extra>")
 
 
@@ -212,7 +213,8 @@ def _markup(tree: ast.AST) -> list[str]:
     """Return the texts between the tags of our own markup."""
     own = [words for node in ast.walk(tree) if isinstance(node, ast.Constant | ast.JoinedStr)
            for words in _plain(node) if "<" in words and ">" in words]  # fmt: skip
-    return [part for words in own for part in re.findall(r">([^<>]*)<", words)]
+    read = (_UNREAD.sub("", words) for words in own)
+    return [part for words in read for part in re.findall(r">([^<>]*)<", words)]
 
 
 def _speaks(words: str) -> bool:
