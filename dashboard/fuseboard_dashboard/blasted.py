@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from fuseboard.conventions import BreakerState
-from fuseboard_dashboard import markup, theme
+from fuseboard_dashboard import markup, theme, traces
 from fuseboard_dashboard.blast import Blast, sentence, time
 from fuseboard_dashboard.language import t
 from fuseboard_dashboard.view import View
@@ -36,7 +36,7 @@ def _row(view: View, one: Blast) -> list[str]:
     words = markup.esc(sentence(one, view.window.length))
     frame = f'<div class="fb-blast" style="--c:{mark.colour}" {_hooks(one)}>'
     return [
-        f"{frame}<div>{named}</div><p>{words}</p></div>",
+        f"{frame}<div>{named}</div><p>{words}{_newest(view, one)}</p></div>",
         markup.esc(time(one.open_seconds)) if one.open_seconds else _none("0 s"),
         _opened(one),
         _number(one.rejected, own.link("errors")),
@@ -46,6 +46,18 @@ def _row(view: View, one: Blast) -> list[str]:
         _last(view, one),
         _next(view, one),
     ]
+
+
+def _newest(view: View, one: Blast) -> str:
+    """Return the way to the newest call that was turned away."""
+    if one.trace_id is None or one.last_turned_away is None:
+        return ""
+    words = markup.esc(t("the newest {time} ago", time=view.ago(one.last_turned_away)))
+    return f" · {_traced(view, words, one.trace_id, one.last_turned_away)}"
+
+
+def _traced(view: View, inner: str, trace_id: str, moment: datetime) -> str:
+    return markup.link(inner, traces.link(view.filters, trace_id, moment))
 
 
 def _none(words: str) -> str:
@@ -72,7 +84,10 @@ def _last(view: View, one: Blast) -> str:
         return _none(theme.NOTHING)
     mark = theme.mark(theme.OUTCOME_MARKS, one.probe_outcome)
     words = t("{time} ago", time=view.ago(one.last_probe))
-    return f"{markup.badge(mark)} {markup.esc(words)}"
+    shown = f"{markup.badge(mark)} {markup.esc(words)}"
+    if one.probe_trace_id is None:
+        return shown
+    return _traced(view, shown, one.probe_trace_id, one.last_probe)
 
 
 def _next(view: View, one: Blast) -> str:

@@ -200,6 +200,11 @@ def test_the_page_tells_the_blast_radius_with_links(opened: Store) -> None:
     for page in ("tool", "errors", "degradation"):
         assert f'href="{page}?tool=gamma&amp;region=eu"' in html(app)
     assert "in 32 s" in html(app)
+    # The call turned away last and the last probe of one, then the newest of the other.
+    shown_links = re.findall(r'href="trace\?trace=[0-9a-f]{32}&amp;at=([^"]+)"', html(app))
+    assert shown_links == ["2026-01-05T12%3A14%3A50Z", "2026-01-05T12%3A04%3A06Z",
+                           "2026-01-05T12%3A05%3A00Z"]  # fmt: skip
+    assert "the newest 10 s ago" in html(app)
 
 
 def test_a_page_of_calm_breakers_says_that_none_opened(empty_store: Store) -> None:
