@@ -61,9 +61,9 @@ bench-store: ## Measure the dashboard's queries on 10 million calls; ARGS="--cal
 	@sh scripts/system_packages.sh libjemalloc2
 	$(BIN)/python benchmarks/store.py $(ARGS)
 
-screenshots: ## Photograph every page of the dashboard on demo data
+screenshots: ## Photograph every page of the dashboard on demo data and without any
 	@$(SETUP) dev
-	@sh scripts/system_packages.sh chromium
+	@sh scripts/system_packages.sh chromium fonts-wqy-zenhei
 	$(BIN)/python scripts/screenshots.py $(ARGS)
 
 texts: ## Bring the dashboard's catalogues in line with its source; say what has no translation

@@ -1,4 +1,7 @@
-"""Photograph every page of the dashboard on demo data, light and dark, into docs/images."""
+"""Photograph every page of the menu: light, dark, narrow, without data; the board on a phone.
+
+The pictures go to docs/images as ``<page>-<kind>.png``.
+"""
 
 from __future__ import annotations
 
@@ -10,34 +13,33 @@ import subprocess
 import sys
 import tempfile
 import time
+from datetime import UTC, datetime
+from io import BytesIO
 from pathlib import Path
 
-from playwright.sync_api import Browser, sync_playwright
+from PIL import Image
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from fuseboard_dashboard.menu import MENU
 
 ROOT = Path(__file__).parents[1]
-PAGES = {
-    "board": "?range=5m",
-    "tool": "tool?range=5m&tool=weather",
-    "errors": "errors?range=5m",
-    "breakers": "breakers?range=5m",
-    "retries": "retries?range=5m",
-    "latency": "latency?range=5m",
-    "degradation": "degradation?range=5m",
-    "sessions": "sessions?range=5m",
-    "session": "sessions?range=5m",
-    "traces": "trace?range=5m",
-    "trace": "trace?range=5m",
-    "dependencies": "dependencies?range=5m",
-    "slos": "slos?range=5m",
-    "alerts": "alerts?range=5m",
-    "incident": "incident?range=5m",
-}
-"""Name of the picture → path of the page."""
-FOLLOWED = {"session": "fb-session-head", "trace": "fb-waterfall"}
-"""Pictures of what the first line of the page's table leads to → what is there then."""
-WIDTH, HEIGHT = 1440, 900
-SETTLE_SECONDS = 2.5
-"""Charts draw after the text; this is how long the slowest took, with a margin."""
+WINDOW = "range=5m"
+TOOL = "weather"
+WIDTH, HEIGHT, NARROW = 1440, 900, 1280
+PHONE = (390, 844)
+COLOURS = 128
+"""Of a picture's palette: text and charts need no more, and it is a third of the size."""
+IS_DRAWN = """() => {
+    const none = what => !document.querySelector(what);
+    return document.querySelector('.fb-head h1')
+        && none('[data-testid="stSkeleton"], [data-stale="true"], [data-testid="fb-reading"]')
+        && document.querySelector('[data-test-script-state]')
+            ?.getAttribute('data-test-script-state') !== 'running'
+        && [...document.querySelectorAll('.js-plotly-plot')].every(e => e.querySelector('.xy'))
+        && [...document.querySelectorAll('[data-testid="stDataFrame"]')].every(
+            e => e.querySelector('canvas'));
+}"""
+"""Text, charts and tables are there, and nothing is about to be drawn anew."""
 
 
 def parse_arguments() -> argparse.Namespace:
@@ -57,69 +59,91 @@ def chromium_path() -> str:
     return found
 
 
-def start_demo(data: Path) -> tuple[subprocess.Popen[bytes], str]:
-    """Start a demo on free ports and return it with the dashboard's address."""
+def start(*command: str) -> tuple[subprocess.Popen[bytes], str]:
+    """Start a server on free ports and return it with the dashboard's address.
+
+    Args:
+        command: Its command and the data folder it is given after ``--data``.
+    """
+    data = Path(command[-1])
     process = subprocess.Popen(
-        [
-            *(sys.executable, "-m", "fuseboard_server", "demo", "--data", str(data)),
-            *("--ui-port", "0", "--otlp-http-port", "0"),
-        ]
-    )
+        [sys.executable, "-m", "fuseboard_server", *command, "--ui-port", "0",
+         "--otlp-http-port", "0"]
+    )  # fmt: skip
     note = data / "server.json"
     while not note.exists():
         if process.poll() is not None:
-            sys.exit("the demo did not start; its message is above")
+            sys.exit("the server did not start; its message is above")
         time.sleep(0.2)
     return process, str(json.loads(note.read_text())["dashboard"])
 
 
-def photograph(browser: Browser, url: str, name: str, path: str, theme: str, folder: Path) -> None:
-    """Write the picture of one page."""
-    page = browser.new_page(
-        viewport={"width": WIDTH, "height": HEIGHT},
-        color_scheme="dark" if theme == "dark" else "light",
-    )
-    try:
-        page.goto(f"{url}/{path}")
-        page.get_by_test_id("stApp").wait_for()
-        page.wait_for_function(
-            "() => !document.querySelector('[data-testid=stSkeleton]')"
-            " && document.querySelector('h1, h2')"
-        )
-        if name in FOLLOWED:
-            page.locator(".fb-table a").first.click()
-            page.get_by_test_id(FOLLOWED[name]).wait_for()
-        page.wait_for_timeout(SETTLE_SECONDS * 1000)
-        target = folder / f"{name}-{theme}.png"
-        page.screenshot(path=target)
-        print(target)
-    finally:
+def open_page(browser: Browser, address: str, size: tuple[int, int]) -> Page:
+    """Open a page and wait until everything on it is drawn."""
+    width, height = size
+    page = browser.new_page(viewport={"width": width, "height": height}, color_scheme="light")
+    page.goto(address)
+    page.wait_for_function(IS_DRAWN, timeout=90_000)
+    return page
+
+
+def take(page: Page, target: Path) -> None:
+    """Write what the window shows when everything on it is drawn."""
+    page.wait_for_function(IS_DRAWN, timeout=90_000)
+    page.wait_for_timeout(500)  # colours fade from one scheme to the other
+    shot = Image.open(BytesIO(page.screenshot()))
+    shot.convert("RGB").quantize(COLOURS).save(target, optimize=True)
+    print(target, flush=True)
+
+
+def photograph_all(browser: Browser, url: str, empty: str, folder: Path) -> None:
+    """Write every picture: each page in full and without data, the first on a phone."""
+    now = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+    for entry in MENU:
+        own = f"&tool={TOOL}" if entry.path == "tool" else ""
+        # Paused: no refresh draws a page anew between its pictures.
+        page = open_page(browser, f"{url}/{entry.path}?{WINDOW}&to={now}{own}", (WIDTH, HEIGHT))
+        take(page, folder / f"{entry.path}-light.png")
+        page.emulate_media(color_scheme="dark")
+        take(page, folder / f"{entry.path}-dark.png")
+        page.emulate_media(color_scheme="light")
+        page.set_viewport_size({"width": NARROW, "height": HEIGHT})
+        take(page, folder / f"{entry.path}-narrow.png")
         page.close()
+        page = open_page(browser, f"{empty}/{entry.path}?{WINDOW}", (WIDTH, HEIGHT))
+        take(page, folder / f"{entry.path}-empty.png")
+        page.close()
+    first = MENU[0].path
+    page = open_page(browser, f"{url}/{first}?{WINDOW}&to={now}", PHONE)
+    take(page, folder / f"{first}-phone.png")
 
 
 def main() -> None:
-    """Photograph every page in both themes."""
+    """Photograph every page on demo data and without any."""
     options = parse_arguments()
     options.output.mkdir(parents=True, exist_ok=True)
     executable = chromium_path()
-    demo: subprocess.Popen[bytes] | None = None
-    url = options.url
+    running: list[subprocess.Popen[bytes]] = []
     with tempfile.TemporaryDirectory(prefix="fuseboard-screenshots-") as folder:
         try:
+            empty_server, empty = start("serve", "--otlp-grpc-port", "0", "--data",
+                                        str(Path(folder) / "empty"))  # fmt: skip
+            running.append(empty_server)
+            url = options.url
             if url is None:
-                demo, url = start_demo(Path(folder) / "data")
+                demo, url = start("demo", "--data", str(Path(folder) / "data"))
+                running.append(demo)
                 time.sleep(options.after)
             with sync_playwright() as driver:
                 arguments = ["--no-sandbox", "--hide-scrollbars"]
                 browser = driver.chromium.launch(executable_path=executable, args=arguments)
-                for name, path in PAGES.items():
-                    for theme in ("light", "dark"):
-                        photograph(browser, url, name, path, theme, options.output)
+                photograph_all(browser, url, empty, options.output)
                 browser.close()
         finally:
-            if demo is not None:
-                demo.send_signal(signal.SIGINT)
-                demo.wait(timeout=40)
+            for process in running:
+                process.send_signal(signal.SIGINT)
+            for process in running:
+                process.wait(timeout=40)
 
 
 if __name__ == "__main__":

@@ -7,10 +7,11 @@ from streamlit.testing.v1 import AppTest
 
 from fuseboard_collector.store import Store
 from fuseboard_dashboard.data import CACHE
+from fuseboard_dashboard.menu import MENU
 
 from .conftest import FlakyReader, go_to, html, open_page, serve, stat
 
-PAGES = ("", "tool", "errors", "breakers", "retries", "latency", "alerts")
+PAGES = tuple(entry.path for entry in MENU)
 
 
 def _elements(app: AppTest) -> int:
