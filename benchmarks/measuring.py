@@ -78,6 +78,13 @@ def sink_process() -> Iterator[str]:
         process.stdout.close()
 
 
+def free_port() -> int:
+    """Return a port of this machine that nobody listens on."""
+    with socket.socket() as once:
+        once.bind(("127.0.0.1", 0))
+        return int(once.getsockname()[1])
+
+
 def spans_taken(endpoint: str) -> int:
     """Return how many spans a sink has taken since it was last asked."""
     with urllib.request.urlopen(endpoint, timeout=60) as answer:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import sys
 import time
 from datetime import UTC, datetime, timedelta
@@ -30,7 +31,8 @@ def build(path: Path, calls: int) -> None:
     started = time.monotonic()
     for first in range(0, calls, CHUNK):
         last = min(calls, first + CHUNK)
-        _insert(connection, first, last, began, DAYS * 86_400e6 / calls)
+        step = DAYS * 86_400e6 / calls
+        _insert(connection, first, last, began + timedelta(microseconds=first * step), step)
         _progress("built", last, calls, started)
     given = {"began": began, "days": DAYS, "transitions": round(calls * TRANSITIONS_PER_CALL)}
     for statement in duckdb.extract_statements(_sql("signs")):
@@ -39,6 +41,17 @@ def build(path: Path, calls: int) -> None:
     connection.execute("CHECKPOINT")
     connection.close()
     print(f"\n{path.stat().st_size / calls:.0f} bytes a call before rollups", file=sys.stderr)
+
+
+def top_up(path: Path, calls: int, minutes: float) -> None:
+    """Add this many calls that ended in the last minutes, whatever the file's age."""
+    open_store(path, retention_days=None).close()
+    connection = duckdb.connect(str(path))
+    connection.execute("SET TimeZone = 'UTC'")
+    first = 10**12 + secrets.randbits(50)  # other ids than those before
+    began = datetime.now(UTC).replace(tzinfo=None) - timedelta(minutes=minutes)
+    _insert(connection, first, first + calls, began, minutes * 60e6 / calls)
+    connection.close()
 
 
 def roll_up(path: Path) -> None:

@@ -1,5 +1,5 @@
--- Calls number $first up to $last, in the order of their ends: 200 tools, a few of which take most
--- calls, 3 of 6 regions each, 24 services of 3 processes, 6 calls a trace, 5 % faults with bad
+-- Calls number $first up to $last, the first at $began, in the order of their ends: 200 tools, a few
+-- of which take most calls, 3 of 6 regions each, 24 services of 3 processes, 6 calls a trace, 5 % faults with bad
 -- hours of single tools, every eighth call of some tools retried, durations spread as a lognormal
 -- distribution, 30 % of calls with arguments out of 40 that come again and again.
 CREATE OR REPLACE TEMP TABLE made_calls AS
@@ -18,7 +18,8 @@ placed AS (
            floor(200 * u1 * u1 * u1)::INTEGER AS tool_number,
            -- Jitter: calls don't end in the order in which they are stored.
            $began::TIMESTAMP + to_microseconds(
-               (i * $step_us::DOUBLE)::BIGINT - (u5 * 5000000)::BIGINT) AS "end"
+               ((i - $first::BIGINT) * $step_us::DOUBLE)::BIGINT - (u5 * 5000000)::BIGINT
+           ) AS "end"
     FROM numbers
 ),
 chosen AS (
@@ -66,7 +67,8 @@ SELECT
     "end" - to_microseconds(
         ((attempt_seconds + backoff_seconds) * 1000000)::BIGINT) AS "start",
     "end",
-    $began::TIMESTAMP + to_microseconds((i * $step_us::DOUBLE)::BIGINT) AS received_at,
+    $began::TIMESTAMP
+        + to_microseconds(((i - $first::BIGINT) * $step_us::DOUBLE)::BIGINT) AS received_at,
     round(attempt_seconds + backoff_seconds, 6) AS duration_seconds,
     round(attempt_seconds, 6) AS attempt_seconds,
     printf('tool_%03d', tool_number) AS tool,
