@@ -8,12 +8,11 @@ session makes the server draw 200 times. Every time is taken by the browser's ow
 
 from __future__ import annotations
 
-import os
+import itertools
 import shutil
 import statistics
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -31,7 +30,8 @@ MEMORY_BAR = 0.05
 
 RECENT_CALLS, RECENT_MINUTES = 60_000, 30
 SPARK, CHART = "img.fb-spark", '[data-testid="stVegaLiteChart"] svg'
-PAGES = ("", "tool", "errors", "breakers", "retries", "latency")
+PAGES = ("board", "tool", "errors", "breakers", "retries", "latency", "degradation")
+"""Those that are charts and figures of the chosen window."""
 CHOICES = (
     ("range", "Last hour"), ("range", "Last 24 hours"), ("tools", "tool_003"),
     ("range", "Last 7 days"), ("reset", "Reset filters"), ("regions", "us-east-1"),
@@ -132,13 +132,12 @@ def filters(
                 took = session.change(name, choice)
                 if turn:
                     taken[page].append(took)
-                    if args_verbose:
-                        print(f"  {page or 'board'} {name} {choice}: {took:.0f} ms")
+                    verbose(f"{page}, {choice}: {took:.0f} ms")
             missed += [f"{page}: {words}" for words in session.problems()]
         progress("filters", turn, rounds)
     context.close()
     for page, times in taken.items():
-        rows[f"filter chosen: {page or 'board'}"] = spread(times)
+        rows[f"filter chosen: {page}"] = spread(times)
     every = [took for times in taken.values() for took in times]
     rows["filter chosen: all pages"] = spread(every)
     p95 = measuring.percentile(every, 0.95)
@@ -146,44 +145,35 @@ def filters(
         missed.append(f"p95 of a filter's charts was {p95:.0f} ms")
 
 
-args_verbose = bool(os.environ.get("VERBOSE"))
-
-
 def memory(browser: Browser, board: servers.Served, rows: Rows, missed: list[str]) -> None:
     """Draw 200 times and compare the server's memory with that after 50 times."""
     context = browsing.new_context(browser)
     session = browsing.Session(context)
     sizes: list[float] = []
-    for _ in turns():
-        page, name, choice = _
+    for page, name, choice in turns():
         if name == "open":
             session.open(f"{board.url}/{page}")
         else:
             session.change(name, choice)
         sizes.append(board.memory())
         progress("memory", len(sizes), RERUNS)
-        if args_verbose and len(sizes) % 10 == 0:
-            print(f"  {len(sizes)} {sizes[-1]:.0f} MB")
+        if len(sizes) % 10 == 0:
+            verbose(f"{len(sizes)} times: {sizes[-1]:.0f} MB")
     context.close()
     before = statistics.median(sizes[WARM_UP - 5 : WARM_UP + 5])
     after = statistics.median(sizes[-10:])
     growth = after / before - 1
-    rows["MB after 50 / 200 times"] = {"p50": before, "p95": after}
+    rows[f"MB of memory after {WARM_UP} times"] = {"p50": before}
+    rows[f"MB of memory after {RERUNS} times"] = {"p50": after}
     rows["growth of memory"] = {"p50": growth}
     if growth > MEMORY_BAR:
         missed.append(f"the server grew by {growth:.1%} ({before:.0f} to {after:.0f} MB)")
 
 
 def turns() -> Iterator[tuple[str, str, str]]:
-    """Yield what the session does, 200 times."""
-    done = 0
-    while True:
-        for page in PAGES:
-            for step in (("open", ""), *CHOICES):
-                yield page, *step
-                done += 1
-                if done == RERUNS:
-                    return
+    """Return what the session does: page after page, filter after filter."""
+    steps = [(page, *step) for page in PAGES for step in (("open", ""), *CHOICES)]
+    return itertools.islice(itertools.cycle(steps), RERUNS)
 
 
 def spread(times: list[float]) -> dict[str, float]:
@@ -193,6 +183,11 @@ def spread(times: list[float]) -> dict[str, float]:
         "p95": measuring.percentile(times, 0.95),
         "max": max(times),
     }
+
+
+def verbose(words: str) -> None:
+    """Say a single figure to who looks; the table is printed at the end."""
+    print(f"\r{words:70}", file=sys.stderr)
 
 
 def progress(what: str, done: int, of: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import sys
 import time
@@ -21,10 +22,8 @@ def main(endpoint: str) -> None:
 
     tools = [fuseboard.tool(work, name=f"tool_{number:03d}") for number in range(40)]
     for number in itertools.count():
-        try:
+        with contextlib.suppress(TimeoutError):
             tools[number * number % len(tools)](number)
-        except TimeoutError:
-            pass
         time.sleep(1 / CALLS_PER_SECOND)
 
 

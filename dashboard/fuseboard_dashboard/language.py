@@ -52,6 +52,7 @@ _TRADITIONAL: Final = frozenset({"hant", "tw", "hk", "mo"})
 
 class _Memo(threading.local):
     language: str | None = None
+    chosen: str | None = None
 
 
 _memo = _Memo()
@@ -129,7 +130,8 @@ def remember() -> None:
     Asking Streamlit for each of a thousand texts took 49 microseconds each, remembering takes 2.
     A run has a thread of its own session.
     """
-    _memo.language = chosen() or _of_browser()
+    _memo.chosen = chosen()
+    _memo.language = _memo.chosen or _of_browser()
 
 
 @contextmanager
@@ -156,7 +158,8 @@ def chosen() -> str:
 
 def pairs() -> list[tuple[str, str]]:
     """Return the URL parameters that keep the viewer's choice."""
-    return [(LANGUAGE, chosen())] if chosen() else []
+    choice = chosen() if _memo.chosen is None else _memo.chosen
+    return [(LANGUAGE, choice)] if choice else []
 
 
 def follow_url(raw: Sequence[str]) -> None:

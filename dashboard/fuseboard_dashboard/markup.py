@@ -81,7 +81,9 @@ _LOGO: Final = (
 
 def esc(value: object) -> str:
     """Escape any text for HTML content and attributes; control characters are dropped."""
-    text = "".join(c if c.isprintable() else " " for c in str(value))
+    text = str(value)
+    if not text.isprintable():
+        text = "".join(c if c.isprintable() else " " for c in text)
     return escape(text, quote=True)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import cached_property
 from typing import Any, Final
 
 import pandas as pd
@@ -36,7 +37,7 @@ class Firing:
     since: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Fuse:
     """One tool in one region, over the window.
 
@@ -118,7 +119,7 @@ class Fuse:
         """Tell whether there are fewer calls than the error alert needs to judge."""
         return self.judged < thresholds.ERRORS.minimum_calls
 
-    @property
+    @cached_property
     def level(self) -> str:
         """Return one of ``LEVELS``."""
         if self.state in (BreakerState.OPEN, BreakerState.ISOLATED):

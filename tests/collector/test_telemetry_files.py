@@ -37,6 +37,7 @@ PACKED: dict[str, Pack] = {
     "gzip": gzip.compress,
     "gzip of two members": lambda data: gzip.compress(data[:9]) + gzip.compress(data[9:]),
     "zstd": zstd,
+    "zstd of two frames": lambda data: zstd(data[:9]) + zstd(data[9:]),
 }
 
 
@@ -188,6 +189,7 @@ def test_a_document_does_not_grow_over_the_limit(tmp_path: Path, otlp: Any) -> N
         (gzip.compress(b"x" * 9999, mtime=0)[:-20], "damaged or cut off"),
         (b"\x1f\x8bnonsense", "damaged or cut off"),
         (zstd(b'{"resourceSpans": []}' * 99)[:-5], "damaged or cut off"),
+        (zstd(b"")[:4] + b"nonsense", "damaged or cut off"),
     ],
 )
 def test_what_is_no_telemetry_is_said(tmp_path: Path, content: bytes, words: str) -> None:

@@ -115,7 +115,7 @@ def test_a_long_window_begins_where_a_bar_of_its_charts_does(key: str, since: da
     assert Filters(range=key, to=end).window(NOW) == Window(since, end)
 
 
-@pytest.mark.parametrize("key", ["7d", "30d"])
+@pytest.mark.parametrize("key", ["24h", "7d", "30d"])
 @pytest.mark.parametrize("hour", range(24))
 @pytest.mark.parametrize("most", [30, 60, 120])
 def test_the_first_bar_of_a_long_window_is_whole(key: str, hour: int, most: int) -> None:

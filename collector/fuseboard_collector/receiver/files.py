@@ -11,6 +11,7 @@ import gzip
 import io
 import json
 import re
+import sys
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -18,7 +19,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
-import pyarrow as pa
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
 from google.protobuf.message import DecodeError, Message
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
@@ -33,6 +38,8 @@ from fuseboard_collector.receiver.utf8 import repaired
 
 GZIP_MAGIC: Final = b"\x1f\x8b"
 ZSTD_MAGIC: Final = b"\x28\xb5\x2f\xfd"
+_WINDOW: Final = {zstd.DecompressionParameter.window_log_max: 27}
+"""128 MiB: the most that the zstd program packs with unless it is told otherwise."""
 _CHUNK: Final = 1024 * 1024
 _SIZE: Final = 4  # bytes before each message of a size-prefixed stream
 _VARINT: Final = 10
@@ -103,7 +110,7 @@ def requests(path: Path) -> Iterator[Found | FileError]:
             if not start.strip():
                 return
             yield from _parts(reader, start, position)
-        except (OSError, EOFError, zlib.error, pa.ArrowException) as error:
+        except (OSError, EOFError, zlib.error, zstd.ZstdError) as error:
             raise FileError(f"it is damaged or cut off: {str(error)[:200]}") from error
 
 
@@ -118,8 +125,8 @@ def _opened(path: Path) -> Iterator[tuple[Any, Callable[[], int]]]:
         if magic.startswith(GZIP_MAGIC):
             unpacked = stack.enter_context(gzip.GzipFile(fileobj=raw, mode="rb"))
         elif magic == ZSTD_MAGIC:
-            source = stack.enter_context(pa.PythonFile(raw, mode="r"))
-            unpacked = stack.enter_context(pa.CompressedInputStream(source, "zstd"))
+            # Arrow's stream keeps its memory for ever where the input is damaged.
+            unpacked = stack.enter_context(zstd.ZstdFile(raw, mode="r", options=_WINDOW))
         yield _Raw(unpacked), raw.tell
 
 

@@ -103,7 +103,7 @@ def _unpack_zstd(body: bytes, limit: int) -> bytes:
             try:
                 piece = unpacker.decompress(given, min(_CHUNK, limit - size + 1))
             except zstd.ZstdError as error:
-                raise MalformedError(f"the zstd body is damaged: {str(error)[:200]}") from None
+                raise MalformedError(_fault(str(error))) from None
             size += len(piece)
             if size > limit:
                 raise TooLargeError(_over(limit))
@@ -113,6 +113,15 @@ def _unpack_zstd(body: bytes, limit: int) -> bytes:
                 raise MalformedError("the zstd body ends too early")
         position -= len(unpacker.unused_data)
     return b"".join(pieces)
+
+
+def _fault(words: str) -> str:
+    if "too much memory" in words:
+        return (
+            "the zstd body wants a window of more than 8 MiB, the most that HTTP allows: pack it "
+            "with a window log of at most 23 (no --long, no --ultra)"
+        )
+    return f"the zstd body is damaged: {words[:200]}"
 
 
 def _over(limit: int) -> str:

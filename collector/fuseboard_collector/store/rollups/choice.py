@@ -3,7 +3,7 @@
 Counts are equal either way, but for those of arguments: of each tool and six hours (and day)
 rollups keep the fifty arguments that failed most often, and up to a hundred that failed more than
 once. What failed less often in that time is not counted there. Quantiles are exact in windows of up
-to 24 hours, and come out of histograms in longer ones: within a step of 9 %, mostly much closer.
+to 25 hours, and come out of histograms in longer ones: within a step of 9 %, mostly much closer.
 """
 
 from __future__ import annotations
