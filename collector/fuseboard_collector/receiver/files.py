@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Final
+from typing import Any, Final
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -118,7 +118,7 @@ def requests(path: Path) -> Iterator[Found | FileError]:
 def _opened(path: Path) -> Iterator[tuple[Any, Callable[[], int]]]:
     """Open a file, unpacked, and a function that tells how far it was read on disk."""
     with ExitStack() as stack:
-        raw: BinaryIO = stack.enter_context(path.open("rb"))
+        raw: Any = stack.enter_context(path.open("rb"))
         magic = raw.read(4)
         raw.seek(0)
         unpacked: Any = raw

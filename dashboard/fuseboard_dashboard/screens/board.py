@@ -46,10 +46,12 @@ def _body(view: View) -> None:
     with panel():
         found = fuses(view.ask("page_tools"), view.ask("page_breaker_states"), active)
         st.html(markup.stats(_headline(view, found)))
-    with panel(t("What changed"), changed.hint()):
-        st.html(changed.draw(view))
+    # Weighing slices takes longer than all the rest: who waits sees fuses meanwhile.
+    changes = st.container()
     with panel():
         _fuses(view, found)
+    with changes, panel(t("What changed"), changed.hint()):
+        st.html(changed.draw(view))
     with panel():
         _unguarded(view)
 

@@ -33,7 +33,10 @@ def _body(view: View) -> None:
     left, right = st.columns(2, gap="medium")
     with (
         left,
-        panel(t("Quantiles of calls"), t("Exact, per bucket; the slowest call is always there.")),
+        panel(
+            t("Quantiles of calls"),
+            t("Per bucket, exact up to 25 hours; the slowest call is always there."),
+        ),
     ):
         figure = latency.quantiles_over_time(series, axis, thresholds.SLOW_SECONDS)
         time_chart(view, figure, "latency_quantiles")
@@ -57,7 +60,7 @@ def _body(view: View) -> None:
         st.plotly_chart(figure, key="latency_tools")
     with panel(t("Where a mean call's time goes"), t("Back-off is waiting between attempts.")):
         time_chart(view, latency.split_over_time(series, axis), "latency_split")
-    with panel(t("By tool"), t("Quantiles, exact up to 24 hours; ▲ = p99 slower than the line.")):
+    with panel(t("By tool"), t("Quantiles, exact up to 25 hours; ▲ = p99 slower than the line.")):
         _table(view, frame)
     with panel(t("Slowest calls")):
         calls = view.ask("page_calls", kind="slow", args_hash=None, row_limit=25)

@@ -109,7 +109,7 @@ def _charts(view: View) -> None:
                 time_chart(view, calls.classes_over_time(outcomes, axis), "tool_classes")
             else:
                 st.html(markup.quiet(t("No faulty call in this window.")))
-        with panel(t("Latency of calls"), t("Quantiles, exact up to 24 hours; back-off included.")):
+        with panel(t("Latency of calls"), t("Quantiles, exact up to 25 hours; back-off included.")):
             figure = latency.quantiles_over_time(series, axis, thresholds.SLOW_SECONDS, 260)
             time_chart(view, figure, "tool_latency")
 
