@@ -15,7 +15,7 @@ SYSTEM_PACKAGES := chromium prometheus prometheus-alertmanager redis-server libj
 PACKAGES := instrumentation collector dashboard alerts grafana server
 CHECKED := $(PACKAGES) $(wildcard tests benchmarks examples scripts)
 
-.PHONY: help run test test-all adapters check format bench bench-store screenshots texts constraints clean
+.PHONY: help run test test-all adapters check format bench bench-store bench-pages screenshots texts constraints clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -60,6 +60,11 @@ bench-store: ## Measure the dashboard's queries on 10 million calls; ARGS="--cal
 	@$(SETUP) dev
 	@sh scripts/system_packages.sh libjemalloc2
 	$(BIN)/python benchmarks/store.py $(ARGS)
+
+bench-pages: ## Measure pages in Chromium on 10 million calls, against two lines of Streamlit
+	@$(SETUP) dev
+	@sh scripts/system_packages.sh chromium libjemalloc2
+	$(BIN)/python benchmarks/pages.py $(ARGS)
 
 screenshots: ## Photograph every page of the dashboard on demo data and without any
 	@$(SETUP) dev

@@ -13,7 +13,7 @@ import json
 import re
 import sys
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,7 +38,7 @@ from fuseboard_collector.receiver.utf8 import repaired
 
 GZIP_MAGIC: Final = b"\x1f\x8b"
 ZSTD_MAGIC: Final = b"\x28\xb5\x2f\xfd"
-_WINDOW: Final = {zstd.DecompressionParameter.window_log_max: 27}
+_WINDOW: Final[Mapping[int, int]] = {zstd.DecompressionParameter.window_log_max: 27}
 """128 MiB: the most that the zstd program packs with unless it is told otherwise."""
 _CHUNK: Final = 1024 * 1024
 _SIZE: Final = 4  # bytes before each message of a size-prefixed stream
