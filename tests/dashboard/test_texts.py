@@ -159,7 +159,7 @@ ALLOWED = {
 }  # fmt: skip
 
 WORD = re.compile(r"[A-Za-z]{2,}")
-_UNREAD = re.compile(r"<(script|style)>.*?</\1>", re.S)
+_UNREAD = re.compile(r"<(script|style)>.*?</\1>", re.DOTALL)
 _NO_WORDS = re.compile(r":material/\w+:|%\{[^}]*\}|&\w+;|</?extra>")
 
 
