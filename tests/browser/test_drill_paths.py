@@ -77,6 +77,7 @@ def seen() -> set[tuple[str, frozenset[str]]]:
     return set()
 
 
+@pytest.mark.timeout(400)
 @pytest.mark.parametrize("page", TITLES)
 def test_every_kind_of_link_leads_where_it_says_and_keeps_the_filters(
     page: str, board: Any, viewer: Any, seen: set[tuple[str, frozenset[str]]]
