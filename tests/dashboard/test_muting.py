@@ -96,7 +96,7 @@ def test_a_reason_with_markup_is_shown_as_text(store: Store) -> None:
     reason = ("<script>alert(1)</script> " * 20)[:LONGEST_REASON].strip()
     app = fill(opened(store), reason)
     assert muted(store)[0].reason == reason
-    assert "<script>" not in html(app)
+    assert "<script>alert" not in html(app)
     assert "&lt;script&gt;" in html(app)
 
 
