@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 from typing import Final
 
 from fuseboard_server.settings import ENV_ALLOCATOR
@@ -23,7 +24,9 @@ _OPTIONS: Final = "narenas:4,dirty_decay_ms:500,muzzy_decay_ms:0,background_thre
 """Gives freed memory back within a second: without them a flood of large requests costs a tenth
 more at its peak, and all of it stays. An operator's own ``MALLOC_CONF`` stands in for them."""
 
-_SYSTEM: Final = "system"
+SYSTEM: Final = "system"
+"""The one value of ``FUSEBOARD_ALLOCATOR``."""
+_ALLOCATORS: Final = ("libjemalloc", "libtcmalloc", "libmimalloc")
 _BEGUN_AGAIN: Final = "_FUSEBOARD_BEGUN_AGAIN"
 """Set for the program that is begun again, which takes it away."""
 _PRELOAD: Final = "LD_PRELOAD"
@@ -44,7 +47,14 @@ def prefer() -> None:
             if os.environ.get(name) == ours:
                 del os.environ[name]
         return
-    if os.environ.get(ENV_ALLOCATOR) == _SYSTEM or _PRELOAD in os.environ or not is_installed():
+    wanted = os.environ.get(ENV_ALLOCATOR)
+    if wanted not in (None, "", SYSTEM):
+        print(  # noqa: T201
+            f"fuseboard: {ENV_ALLOCATOR}={wanted!r} means nothing and is ignored; the one value "
+            f"is {SYSTEM!r}",
+            file=sys.stderr,
+        )
+    if wanted == SYSTEM or _PRELOAD in os.environ or not is_installed():
         return
     again = {_CONF: _OPTIONS, **os.environ, _PRELOAD: LIBRARY, _BEGUN_AGAIN: "1"}
     try:
@@ -61,6 +71,35 @@ def is_installed() -> bool:
         from ctypes.util import find_library  # not in every Python, and slow to import
 
         # Loading it to see would fail: it only fits in at a program's start.
-        return find_library("jemalloc") == LIBRARY
+        if find_library("jemalloc") == LIBRARY:
+            return True
     except (ImportError, OSError):  # it may want to write a temporary file
-        return False
+        pass
+    # It asks ldconfig, which small images lack, and which is in no ordinary user's PATH.
+    return any((folder / LIBRARY).exists() for folder in _folders())
+
+
+def _folders() -> list[Path]:
+    """Return where the dynamic linker looks by itself, on Debian, Fedora and Alpine alike."""
+    triplets = (getattr(sys.implementation, "_multiarch", ""), "")
+    roots = ("/usr/lib", "/lib", "/usr/lib64", "/lib64")
+    return [Path(root, triplet) for root in roots for triplet in triplets]
+
+
+def loaded_by(pid: int) -> str | None:
+    """Return the allocator that a process runs with: its library's name, or the C library's.
+
+    Args:
+        pid: The process.
+
+    Returns:
+        ``libjemalloc.so.2``, another preloaded allocator's file, ``system``; None if it can't be
+        told, as of a process of somebody else.
+    """
+    try:
+        maps = Path(f"/proc/{pid}/maps").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+    names = {line.rsplit("/", 1)[-1] for line in maps.splitlines() if ".so" in line}
+    found = sorted(name for name in names if name.startswith(_ALLOCATORS))
+    return found[0] if found else SYSTEM

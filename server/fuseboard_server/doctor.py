@@ -120,10 +120,26 @@ def _packages(_: Setup) -> Iterator[Finding]:
         yield Finding(Grade.OK, "packages", "all present, in versions that are supported")
 
 
-def _allocator(_: Setup) -> Iterator[Finding]:
+def _allocator(setup: Setup) -> Iterator[Finding]:
     if sys.platform != "linux":
         return
-    if os.environ.get(ENV_ALLOCATOR) == "system":
+    wanted = os.environ.get(ENV_ALLOCATOR)
+    if wanted not in (None, "", allocator.SYSTEM):
+        yield Finding(
+            Grade.WARN,
+            "allocator",
+            f"{ENV_ALLOCATOR}={wanted!r} means nothing",
+            f"{ENV_ALLOCATOR}={allocator.SYSTEM} keeps the C library's; unset it for jemalloc",
+        )
+    owner = presence.running(setup.data)
+    used = None if owner is None else allocator.loaded_by(owner.pid)
+    preload = os.environ.get("LD_PRELOAD")
+    if owner is not None and used is not None:
+        what = "the C library's" if used == allocator.SYSTEM else used
+        seen = f"{what}, of the running server (process {owner.pid})"
+    elif preload:
+        seen = f"LD_PRELOAD={preload[:100]!r} is kept: servers started from here load no jemalloc"
+    elif wanted == allocator.SYSTEM:
         seen = f"the C library's, as {ENV_ALLOCATOR} says"
     elif allocator.is_installed():
         seen = "jemalloc, which servers choose by themselves"
