@@ -137,7 +137,7 @@ def _words(rows: pd.DataFrame, bars: TimeAxis) -> str:
     return t(
         "{breaker}: {states} of {whole} from {moment}", breaker=base.label(first.breaker, 60),
         states=states, whole=theme.span(timedelta(seconds=first.whole)),
-        moment=f"{start:%d %b %H:%M}",
+        moment=start.strftime(t("%d %b %H:%M")),
     )  # fmt: skip
 
 

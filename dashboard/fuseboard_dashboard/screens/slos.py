@@ -112,7 +112,8 @@ def _scope(view: View, found: Budgeted) -> str:
 
 
 def _day(view: View, moment: object) -> str:
-    return pd.Timestamp(moment).tz_convert(view.zone).strftime("%d %b %Y %H:%M")  # type: ignore[arg-type]
+    local = pd.Timestamp(moment).tz_convert(view.zone)  # type: ignore[arg-type]
+    return local.strftime(t("%d %b %Y %H:%M"))
 
 
 def _table(view: View, found: Budgeted) -> None:
