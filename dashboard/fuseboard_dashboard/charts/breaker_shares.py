@@ -126,7 +126,7 @@ def _middles(rows: pd.DataFrame, bars: TimeAxis) -> list[object]:
 
 def _words(rows: pd.DataFrame, bars: TimeAxis) -> str:
     """Return how long a breaker was in which state in one bar, the worst first."""
-    states = ", ".join(
+    states = t(", ").join(
         t("{state} {time} ({share})", state=theme.mark(theme.STATE_MARKS, row.state).label.lower(),
           time=theme.seconds(row.seconds) if row.seconds < 60 else
           theme.span(timedelta(seconds=row.seconds)), share=theme.percent(row.share))

@@ -15,6 +15,7 @@ from fuseboard_dashboard.incidents.entry import Entry
 from fuseboard_dashboard.incidents.evidence import Evidence
 from fuseboard_dashboard.incidents.wording import named
 from fuseboard_dashboard.language import n, t
+from fuseboard_dashboard.vocabulary import reason_words
 
 BUSY: Final = 6
 """More state changes of one alert or breaker are told in one sentence."""
@@ -118,7 +119,7 @@ def _move_words(move: Any) -> str:
     words = t("breaker {breaker} went from {old} to {new}", breaker=named(move.breaker),
               old=_breaker_words(move.from_state), new=_breaker_words(move.to_state))  # fmt: skip
     if isinstance(move.reason, str) and move.reason:
-        words += t(": {reason}", reason=named(move.reason))
+        words += t(": {reason}", reason=named(reason_words(move.reason)))
     if move.to_state == BreakerState.OPEN.value and not pd.isna(move.failures):
         words += t(" ({failures} of {calls} calls failed)", failures=int(move.failures),
                    calls=int(move.calls))  # fmt: skip
