@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from types import MappingProxyType
+from typing import Final
 
 import pyarrow as pa
 from starlette.requests import Request
@@ -31,6 +32,7 @@ from fuseboard_collector.metrics import Exposition
 from fuseboard_collector.receiver.body import read
 from fuseboard_collector.receiver.errors import RefusedError
 from fuseboard_collector.remote import ARROW_STREAM, QUERY_PATH, STATS_PATH, RemoteReader
+from fuseboard_collector.store.named_queries import load
 from fuseboard_collector.store.surface import AnyStore
 from fuseboard_collector.tokens import OPEN, Token
 
@@ -120,7 +122,7 @@ class ReadApi:
         return spool
 
     def _fill(self, spool: Spool, name: str, parameters: Mapping[str, object]) -> None:
-        with self._store.stream(name, parameters) as answer:
+        with self._store.stream(name, _with_unknown_filters(name, parameters)) as answer:
             try:
                 with pa.ipc.new_stream(spool, answer.schema) as writer:
                     for batch in answer.pieces:
@@ -193,6 +195,21 @@ def routes(
         Route("/readyz", api.readyz, methods=["GET"]),
     ]
 
+
+def _with_unknown_filters(name: str, given: Mapping[str, object]) -> Mapping[str, object]:
+    """Add filters that an older dashboard does not know of, as no restriction.
+
+    The ends of windows and the widths of buckets are no filters: there is no answer without them.
+    """
+    try:
+        statements = load(name).statements
+    except UnknownQueryError:
+        return given  # the store says what is wrong, or knows more
+    wanted = frozenset[str]().union(*(item.parameters for item in statements))
+    return {key: None for key in wanted if not key.endswith(_NO_FILTERS)} | dict(given)
+
+
+_NO_FILTERS: Final = ("since", "until", "bucket_us", "row_limit", "kind")
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 

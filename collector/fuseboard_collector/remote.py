@@ -153,6 +153,8 @@ def _refusal(content: bytes, otherwise: str) -> StoreError:
     except (ValueError, LookupError, TypeError):
         return StoreError(otherwise)
     known = getattr(errors, kind, StoreError)
+    if known is errors.QueryParameterError and "has no parameter" in message:
+        message += ". Is that collector older than this fuseboard? Upgrade the collector first"
     if isinstance(known, type) and issubclass(known, StoreError):
         return known(message)
     return StoreError(message)

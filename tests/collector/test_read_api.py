@@ -57,6 +57,26 @@ def test_errors_arrive_as_they_left(collector: str) -> None:
         reader.query("export_calls")
 
 
+def test_filters_that_an_older_dashboard_does_not_know_restrict_nothing(
+    store: Store, collector: str
+) -> None:
+    store.append(Batch(calls=[ToolCall("search", end=NOW, region="eu")])).result(10)
+    window: dict[str, object] = {"since": NOW.replace(hour=1), "until": NOW}
+    everything = {**window, "tools": None, "regions": None}
+    reader = RemoteReader(collector)
+    found = reader.query("page_retries", {**window, "tools": ["search"]})
+    assert found.num_rows == 1
+    assert found == store.query("page_retries", everything)
+    with pytest.raises(QueryParameterError, match=r"needs \$since too"):
+        reader.query("page_retries", {"until": NOW})
+
+
+def test_a_filter_that_an_older_collector_does_not_know_is_explained(collector: str) -> None:
+    given = {**EVERYTHING, "tools": None, "regions": None, "moon": ["full"]}
+    with pytest.raises(QueryParameterError, match=r"has no parameter \$moon.*Upgrade"):
+        RemoteReader(collector).query("page_retries", given)
+
+
 @pytest.mark.parametrize(
     "kind",
     [
