@@ -32,13 +32,16 @@ COLOURS = 256
 stays orange beside much red."""
 IS_DRAWN = """() => {
     const none = what => !document.querySelector(what);
+    const seen = what => [...document.querySelectorAll(what)].filter(e => {
+        const box = e.getBoundingClientRect();  // what lies further down is drawn when seen
+        return box.height && box.top < innerHeight;
+    });
     return document.querySelector('.fb-head h1')
         && none('[data-testid="stSkeleton"], [data-stale="true"], [data-testid="fb-reading"]')
         && document.querySelector('[data-test-script-state]')
             ?.getAttribute('data-test-script-state') !== 'running'
-        && [...document.querySelectorAll('.js-plotly-plot')].every(e => e.querySelector('.xy'))
-        && [...document.querySelectorAll('[data-testid="stDataFrame"]')].every(
-            e => e.querySelector('canvas'));
+        && seen('.js-plotly-plot').every(e => e.querySelector('.xy, .main-svg'))
+        && seen('[data-testid="stDataFrame"]').every(e => e.querySelector('canvas'));
 }"""
 """Text, charts and tables are there, and nothing is about to be drawn anew."""
 
