@@ -8,7 +8,8 @@ from typing import Any, Final
 from starlette.requests import cookie_parser
 
 from fuseboard_server.dispatch import Scope
-from fuseboard_server.login.oidc import DAY, Oidc
+from fuseboard_server.login.oidc import Oidc
+from fuseboard_server.login.seal import read_claims
 from fuseboard_server.login.verdict import (
     FORBIDDEN,
     MAX_NAME,
@@ -62,17 +63,7 @@ class CookieDoor:
 
     def _claims(self, cookies: dict[str, str]) -> dict[str, Any] | None:
         """Return what the provider's token said of who is logged in; None: nobody is."""
-        from streamlit.auth_util import get_cookie_with_chunks
-        from streamlit.web.server.starlette.starlette_app_utils import decode_signed_value
-        from streamlit.web.server.starlette.starlette_server_config import USER_COOKIE_NAME
-
-        def one(name: str) -> bytes | None:
-            if name not in cookies:
-                return None
-            days = self._login.session_seconds / DAY
-            return decode_signed_value(self._login.cookie_secret, name, cookies[name], days)
-
-        signed = get_cookie_with_chunks(one, USER_COOKIE_NAME)
+        signed = read_claims(self._login, cookies)
         try:
             claims = json.loads(signed or b"null")
         except ValueError:

@@ -27,5 +27,5 @@ def guarded(app: AsgiApp, login: Login | None, address: str, hint: str) -> AsgiA
         parts = urlsplit(address)
         door = CookieDoor(login, f"{parts.scheme}://{parts.netloc}")
         gate = Gate(app, door, address, open_paths=OPEN, hint=hint)
-        return RoundTrip(gate, address)
+        return RoundTrip(gate, address, login)
     return Gate(app, login, address, hint=hint)

@@ -15,7 +15,8 @@ from fuseboard_server.dispatch import AsgiApp, Message, Receive, Scope, Send
 from fuseboard_server.login import answers
 from fuseboard_server.login.answers import Header
 from fuseboard_server.login.cookies import read_cookies
-from fuseboard_server.login.oidc import CALLBACK
+from fuseboard_server.login.oidc import CALLBACK, Oidc
+from fuseboard_server.login.seal import sealing
 from fuseboard_server.login.verdict import Refusal
 
 BEGIN: Final = "/login"
@@ -51,10 +52,12 @@ class RoundTrip:
     Args:
         app: The dashboard behind its gate, with Streamlit's routes for logging in.
         address: The dashboard's, as people open it; requests are below its path already.
+        login: The provider.
     """
 
-    def __init__(self, app: AsgiApp, address: str) -> None:
+    def __init__(self, app: AsgiApp, address: str, login: Oidc) -> None:
         self._app = app
+        self._login = login
         self._address = address
         self._path = urlsplit(address).path
         self._is_https = urlsplit(address).scheme == "https"
@@ -117,7 +120,8 @@ class RoundTrip:
                 if _is_logged_in(headers):
                     kept = [(name, value) for name, value in headers if name != b"location"]
                     here = (b"location", self._back(scope).encode())
-                    message = {**message, "headers": [*kept, here, self._remember("", 0)]}
+                    made = [here, self._remember("", 0), *sealing(self._login, kept, self._path)]
+                    message = {**message, "headers": [*kept, *made]}
                 else:
                     is_replaced = True
                     body = answers.page(FAILED, "Try again", self._again(scope))

@@ -15,6 +15,7 @@ ADDRESS = "https://ops.example/fuse"
 DEEP = "/fuse/errors?range=1h&tool=a%26b"
 LOGGED_IN = ("set-cookie", "_streamlit_user=abc; HttpOnly; Max-Age=2592000; Path=/fuse")
 HOME = ("location", "/fuse/")
+OIDC = Oidc("https://id.example/", "f", "x", "c00kie-s3cret-c00kie", admits_anyone=True)
 
 
 def returning(*more: tuple[str, str], query: str = "code=x&state=y") -> dict[str, Any]:
@@ -29,7 +30,7 @@ async def through(
     scope: dict[str, Any], *headers: tuple[str, str], status: int = 302, address: str = ADDRESS
 ) -> Any:
     behind = Behind(status, headers)
-    return await ask(RoundTrip(behind, address), behind, scope)
+    return await ask(RoundTrip(behind, address, OIDC), behind, scope)
 
 
 @pytest.mark.parametrize(
@@ -142,7 +143,6 @@ async def test_websockets_and_the_lifespan_pass() -> None:
 
 def test_a_dashboard_is_behind_the_login_that_was_asked_for() -> None:
     behind = Behind()
-    oidc = Oidc("https://id.example/", "f", "x", "y", admits_anyone=True)
     assert guarded(behind, None, ADDRESS, "") is behind
     assert isinstance(guarded(behind, TrustedHeader("X-User"), ADDRESS, ""), Gate)
-    assert isinstance(guarded(behind, oidc, ADDRESS, ""), RoundTrip)
+    assert isinstance(guarded(behind, OIDC, ADDRESS, ""), RoundTrip)
