@@ -13,7 +13,7 @@ from urllib.parse import quote, urlsplit
 from fuseboard_dashboard.source import VIEWER_HEADER
 from fuseboard_server.dispatch import AsgiApp, Receive, Scope, Send
 from fuseboard_server.login import answers
-from fuseboard_server.login.verdict import FORBIDDEN, Door, Refusal, Viewer, Way, values_of
+from fuseboard_server.login.verdict import Door, Refusal, Viewer, Way
 
 HEALTH: Final = ("/healthz", "/readyz", "/_stcore/health")
 """Open to everybody, below the dashboard's path: load balancers have no login."""
@@ -22,7 +22,6 @@ VIEWER: Final = VIEWER_HEADER.lower().encode()
 RECONNECTING: Final = "/_stcore/host-config"
 """What an open page asks for when it lost its websocket; it shows JSON that refuses it."""
 ENDED: Final = "Your login has ended. Reload this page to log in again; its filters are kept."
-FOREIGN: Final = "this websocket was asked for by a page of another site"
 
 
 class Gate:
@@ -48,10 +47,8 @@ class Gate:
         self._app = app
         self._door = door
         self._address = address
-        parts = urlsplit(address)
-        self._path = parts.path
-        self._origin = f"{parts.scheme}://{parts.netloc}"
-        self._open = frozenset(f"{parts.path}{one}" for one in (*HEALTH, *open_paths))
+        self._path = urlsplit(address).path
+        self._open = frozenset(f"{self._path}{one}" for one in (*HEALTH, *open_paths))
         self._hint = hint
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -63,9 +60,7 @@ class Gate:
             await self._app(_as(scope, None), receive, send)
             return
         verdict = self._door.judge(scope)
-        if scope["type"] == "websocket" and not self._is_ours(scope):
-            await answers.send_error(scope, send, FORBIDDEN, FOREIGN)
-        elif isinstance(verdict, Viewer):
+        if isinstance(verdict, Viewer):
             await self._app(_as(scope, verdict), receive, send)
         else:
             await self._refuse(verdict, scope, send)
@@ -73,19 +68,6 @@ class Gate:
     def _is_open(self, scope: Scope) -> bool:
         is_read = scope["type"] == "http" and scope["method"] in {"GET", "HEAD"}
         return is_read and scope["path"] in self._open
-
-    def _is_ours(self, scope: Scope) -> bool:
-        """Tell whether a websocket is asked for by our own page, or by no page at all.
-
-        A browser sends cookies, and what a proxy knows somebody by, for any page. Streamlit's own
-        check takes every page of this machine for ours.
-        """
-        found = values_of(scope, b"origin")
-        if not found:
-            return True
-        scheme, _, place = found[0].partition("://")
-        is_same = scheme in {"http", "https"} and values_of(scope, b"host") == [place]
-        return len(found) == 1 and (found[0] == self._origin or is_same)
 
     async def _refuse(self, refusal: Refusal, scope: Scope, send: Send) -> None:
         if str(scope["path"]).endswith(RECONNECTING):

@@ -1,4 +1,4 @@
-"""A dashboard behind the login that was asked for."""
+"""A dashboard for its own pages, behind the login that was asked for."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from fuseboard_server.login import Login
 from fuseboard_server.login.cookies import CookieDoor
 from fuseboard_server.login.gate import Gate
 from fuseboard_server.login.oidc import Oidc
+from fuseboard_server.login.own_pages import OwnPages
 from fuseboard_server.login.round_trip import OPEN, RoundTrip
 
 
 def guarded(app: AsgiApp, login: Login | None, address: str, hint: str) -> AsgiApp:
-    """Put a login in front of a dashboard.
+    """Put a login in front of a dashboard, and shut out the pages of other sites.
 
     Args:
         app: The dashboard.
@@ -21,6 +22,10 @@ def guarded(app: AsgiApp, login: Login | None, address: str, hint: str) -> AsgiA
         address: As people open it, without a slash at its end.
         hint: What a program is told that takes the port for the collector's.
     """
+    return OwnPages(_behind(app, login, address, hint), address)
+
+
+def _behind(app: AsgiApp, login: Login | None, address: str, hint: str) -> AsgiApp:
     if login is None:
         return app
     if isinstance(login, Oidc):

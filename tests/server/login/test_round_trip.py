@@ -7,7 +7,6 @@ import pytest
 from tests.server.login.asking import Behind, ask, scope_of
 
 from fuseboard_server.login import Oidc, TrustedHeader
-from fuseboard_server.login.gate import Gate
 from fuseboard_server.login.guarding import guarded
 from fuseboard_server.login.round_trip import MAX_RETURN, RoundTrip, local_target
 
@@ -141,8 +140,8 @@ async def test_websockets_and_the_lifespan_pass() -> None:
         assert answer.reached == [scope]
 
 
-def test_a_dashboard_is_behind_the_login_that_was_asked_for() -> None:
-    behind = Behind()
-    assert guarded(behind, None, ADDRESS, "") is behind
-    assert isinstance(guarded(behind, TrustedHeader("X-User"), ADDRESS, ""), Gate)
-    assert isinstance(guarded(behind, OIDC, ADDRESS, ""), RoundTrip)
+async def test_a_dashboard_is_behind_the_login_that_was_asked_for() -> None:
+    for login, status in ((None, 200), (TrustedHeader("X-User"), 401), (OIDC, 401)):
+        behind = Behind()
+        answer = await ask(guarded(behind, login, ADDRESS, ""), behind, scope_of("/fuse/errors"))
+        assert answer.status == status
