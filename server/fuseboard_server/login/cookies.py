@@ -9,7 +9,7 @@ from starlette.requests import cookie_parser
 
 from fuseboard_server.dispatch import Scope
 from fuseboard_server.login.oidc import Oidc
-from fuseboard_server.login.seal import read_claims
+from fuseboard_server.login.seal import ends_at, read_claims
 from fuseboard_server.login.verdict import (
     FORBIDDEN,
     MAX_NAME,
@@ -52,12 +52,13 @@ class CookieDoor:
 
     def judge(self, scope: Scope) -> Verdict:
         """Tell who asks, as the provider said."""
-        claims = self._claims(read_cookies(scope))
+        cookies = read_cookies(scope)
+        claims = self._claims(cookies)
         if claims is None:
             return NOBODY
         who = _name(claims)
         if self._login.admits(claims):
-            return Viewer(who)
+            return Viewer(who, ends_at(self._login, cookies))
         words = NO_ACCESS.format(who=who)
         return Refusal(FORBIDDEN, "No access", words, NO_ACCESS_HINT, Way.LOG_OUT)
 

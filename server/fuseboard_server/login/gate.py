@@ -13,6 +13,7 @@ from urllib.parse import quote, urlsplit
 from fuseboard_dashboard.source import VIEWER_HEADER
 from fuseboard_server.dispatch import AsgiApp, Receive, Scope, Send
 from fuseboard_server.login import answers
+from fuseboard_server.login.ending import ENDED, Ending
 from fuseboard_server.login.verdict import Door, Refusal, Viewer, Way
 
 HEALTH: Final = ("/healthz", "/readyz", "/_stcore/health")
@@ -21,7 +22,6 @@ VIEWER: Final = VIEWER_HEADER.lower().encode()
 """Says who is logged in to the pages; what a client sends under this name is dropped."""
 RECONNECTING: Final = "/_stcore/host-config"
 """What an open page asks for when it lost its websocket; it shows JSON that refuses it."""
-ENDED: Final = "Your login has ended. Reload this page to log in again; its filters are kept."
 
 
 class Gate:
@@ -60,10 +60,12 @@ class Gate:
             await self._app(_as(scope, None), receive, send)
             return
         verdict = self._door.judge(scope)
-        if isinstance(verdict, Viewer):
-            await self._app(_as(scope, verdict), receive, send)
-        else:
+        if not isinstance(verdict, Viewer):
             await self._refuse(verdict, scope, send)
+        elif scope["type"] == "websocket" and verdict.ends is not None:
+            await Ending(receive, send, verdict.ends).run(self._app, _as(scope, verdict))
+        else:
+            await self._app(_as(scope, verdict), receive, send)
 
     def _is_open(self, scope: Scope) -> bool:
         is_read = scope["type"] == "http" and scope["method"] in {"GET", "HEAD"}

@@ -44,6 +44,21 @@ def read_claims(login: Oidc, cookies: Mapping[str, str], *, is_sealed: bool = Tr
     return found if compare_digest(one(SEAL) or b"", _digest(found)) else None
 
 
+def ends_at(login: Oidc, cookies: Mapping[str, str]) -> float:
+    """Return until when a login holds, in Unix seconds.
+
+    Args:
+        login: Whose cookies they are.
+        cookies: Of a request whose claims were read.
+    """
+    from itsdangerous import URLSafeTimedSerializer
+    from streamlit.web.server.starlette.starlette_server_config import USER_COOKIE_NAME
+
+    signer = URLSafeTimedSerializer(login.cookie_secret, salt=USER_COOKIE_NAME)
+    _, signed_at = signer.loads(cookies[USER_COOKIE_NAME], return_timestamp=True)
+    return float(signed_at.timestamp()) + login.session_seconds
+
+
 def sealing(login: Oidc, headers: Iterable[Header], path: str) -> list[Header]:
     """Return the cookie that seals those of an answer.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Final, Protocol, TypeAlias
 
@@ -28,9 +28,11 @@ class Viewer:
 
     Attributes:
         name: As the sidebar shows it: an e-mail address or a user name.
+        ends: Unix seconds until which that holds; None: whoever says it says so every time.
     """
 
     name: str
+    ends: float | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
