@@ -34,7 +34,8 @@ NO_ACCESS: Final = (
 )
 NO_ACCESS_HINT: Final = (
     "allowed_domains and allowed_emails of --oidc-config say who has access; the provider has to "
-    "tell an e-mail address, and must not say that it is unverified."
+    "tell an e-mail address and that it verified it (email_verified); where it never says so, and "
+    "people can't choose their address there, trust_unverified_email = true takes it."
 )
 
 

@@ -21,7 +21,10 @@ TEXTS: Final = (
     "server_metadata_url", "client_id", "client_secret", "client_secret_file", "cookie_secret",
     "cookie_secret_file", "redirect_uri", "session",
 )  # fmt: skip
-KEYS: Final = (*TEXTS, "allowed_domains", "allowed_emails", "allow_anyone", "client_kwargs")
+KEYS: Final = (
+    *TEXTS, "allowed_domains", "allowed_emails", "allow_anyone", "trust_unverified_email",
+    "client_kwargs",
+)  # fmt: skip
 WHOM: Final = (
     'allowed_domains = ["example.com"], allowed_emails = ["kim@example.com"], or allow_anyone = '
     "true for everybody whom the provider knows"
@@ -59,8 +62,8 @@ def _oidc(table: Mapping[str, Any], folder: Path) -> Oidc:
             raise ValueError(f"{key} has to be a text")
     domains = _addresses(table, "allowed_domains", at_signs=0)
     emails = _addresses(table, "allowed_emails", at_signs=1)
-    anyone = table.get("allow_anyone", False)
-    if not isinstance(anyone, bool) or bool(domains or emails) == anyone:
+    anyone = _switch(table, "allow_anyone")
+    if bool(domains or emails) == anyone:
         raise ValueError(f"say who is let in: {WHOM}")
     return Oidc(
         metadata_url=_metadata_url(_required(table, "server_metadata_url")),
@@ -69,6 +72,7 @@ def _oidc(table: Mapping[str, Any], folder: Path) -> Oidc:
         cookie_secret=_cookie_secret(table, folder),
         domains=domains,
         emails=emails,
+        trusts_unverified=_switch(table, "trust_unverified_email"),
         admits_anyone=anyone,
         session_seconds=_session(table),
         client_kwargs=_client_kwargs(table),
@@ -96,6 +100,13 @@ def _required(table: Mapping[str, Any], key: str) -> str:
     if key not in table:
         raise ValueError(f"{key} is missing")
     return str(table[key])
+
+
+def _switch(table: Mapping[str, Any], key: str) -> bool:
+    found = table.get(key, False)
+    if not isinstance(found, bool):
+        raise ValueError(f"{key} has to be true or false")
+    return found
 
 
 def _secret(table: Mapping[str, Any], key: str, folder: Path) -> str:

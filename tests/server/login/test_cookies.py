@@ -18,7 +18,10 @@ ORIGIN = "https://ops.example"
 SECRET = "c00kie-s3cret-c00kie-s3cret-c00kie"
 LOGIN = Oidc("https://id.example/", "fuseboard", "x", SECRET, frozenset({"example.com"}))
 USER = "_streamlit_user"
-KIM = {"email": "kim@example.com", "is_logged_in": True, "origin": ORIGIN, "provider": "default"}
+KIM = {
+    "email": "kim@example.com", "email_verified": True, "is_logged_in": True, "origin": ORIGIN,
+    "provider": "default",
+}  # fmt: skip
 DOOR = CookieDoor(LOGIN, ORIGIN)
 
 

@@ -18,6 +18,7 @@ GOOD = {
     "cookie_secret": f'"{COOKIE}"',
     "allowed_domains": '["Example.com"]',
 }
+VERIFIED = {"email_verified": True}
 Write = Callable[..., Path]
 
 
@@ -88,7 +89,8 @@ def test_what_streamlit_is_told_follows_from_the_address(write: Write) -> None:
         ({"allowed_domains": None}, "say who is let in"),
         ({"allowed_domains": "[]"}, "say who is let in"),
         ({"allow_anyone": "true"}, "say who is let in"),
-        ({"allowed_domains": None, "allow_anyone": "1"}, "say who is let in"),
+        ({"allowed_domains": None, "allow_anyone": "1"}, "allow_anyone has to be true or false"),
+        ({"trust_unverified_email": '"yes"'}, "trust_unverified_email has to be true or false"),
         ({"allowed_domains": '"example.com"'}, "list of texts"),
         ({"allowed_domains": '["@example.com"]'}, "can't be in allowed_domains"),
         ({"allowed_domains": '["*.example.com"]'}, "can't be in allowed_domains"),
@@ -141,21 +143,21 @@ def test_keys_of_streamlits_own_file_are_known() -> None:
 @pytest.mark.parametrize(
     ("claims", "is_let_in"),
     [
-        ({"email": "kim@example.com"}, True),
+        ({"email": "kim@example.com"}, False),
         ({"email": "Kim@EXAMPLE.com", "email_verified": True}, True),
         ({"email": "kim@example.com", "email_verified": "true"}, True),
         ({"email": "kim@example.com", "email_verified": False}, False),
         ({"email": "kim@example.com", "email_verified": "false"}, False),
         ({"email": "kim@example.com", "email_verified": None}, False),
-        ({"email": "pat@partner.example"}, True),
-        ({"email": "kim@partner.example"}, False),
-        ({"email": "kim@sub.example.com"}, False),
-        ({"email": "kim@evilexample.com"}, False),
-        ({"email": "example.com"}, False),
-        ({"email": "eve@evil.example@example.com"}, False),
-        ({"email": ""}, False),
-        ({"email": ["kim@example.com"]}, False),
-        ({"name": "kim@example.com", "sub": "kim@example.com"}, False),
+        ({"email": "pat@partner.example", **VERIFIED}, True),
+        ({"email": "kim@partner.example", **VERIFIED}, False),
+        ({"email": "kim@sub.example.com", **VERIFIED}, False),
+        ({"email": "kim@evilexample.com", **VERIFIED}, False),
+        ({"email": "example.com", **VERIFIED}, False),
+        ({"email": "eve@evil.example@example.com", **VERIFIED}, False),
+        ({"email": "", **VERIFIED}, False),
+        ({"email": ["kim@example.com"], **VERIFIED}, False),
+        ({"name": "kim@example.com", "sub": "kim@example.com", **VERIFIED}, False),
     ],
     ids=str,
 )
@@ -164,3 +166,13 @@ def test_who_is_let_in(claims: dict[str, Any], is_let_in: bool, write: Write) ->
     assert found.admits(claims) is is_let_in
     everybody = read(write(allowed_domains=None, allow_anyone="true"))
     assert everybody.admits(claims)
+
+
+@pytest.mark.parametrize(("said", "is_let_in"), [({}, True), (VERIFIED, True),
+    ({"email_verified": False}, False), ({"email_verified": None}, False),
+])  # fmt: skip
+def test_an_address_of_which_nothing_is_said_counts_where_the_file_says_so(
+    said: dict[str, Any], is_let_in: bool, write: Write
+) -> None:
+    found = read(write(trust_unverified_email="true"))
+    assert found.admits({"email": "kim@example.com", **said}) is is_let_in
