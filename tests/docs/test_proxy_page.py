@@ -55,3 +55,10 @@ def test_addresses_on_the_page_are_such() -> None:
     urls = re.findall(r"--ui-url (\S+)", PAGE)
     assert len(urls) >= 3
     assert {parse(url).path for url in urls} == {"/fuseboard"}
+
+
+def test_the_file_for_nginx_shows_the_same_lines_for_logging_in_as_the_page() -> None:
+    (shown,) = blocks(PAGE, "nginx")
+    example = (ROOT / "examples" / "nginx" / "fuseboard.conf").read_text()
+    commented = {line.strip().removeprefix("#").strip() for line in example.splitlines()}
+    assert {line.strip() for line in shown.splitlines() if line.strip()} <= commented

@@ -13,7 +13,7 @@ from fuseboard_server.sockets import is_loopback
 
 
 def check_front(front: Front, host: str) -> None:
-    """Refuse an address that nobody could come back to from a provider; warn of one in the clear.
+    """Refuse an address that nobody could come back to; warn of one in the clear or open to all.
 
     Args:
         front: How people reach the dashboard.
@@ -22,6 +22,7 @@ def check_front(front: Front, host: str) -> None:
     Raises:
         CommandError: If logging in could not work.
     """
+    _warn_of_no_login(front)
     if not isinstance(front.login, Oidc):
         return
     if front.public is None and not is_loopback(host):
@@ -42,5 +43,16 @@ def check_front(front: Front, host: str) -> None:
         click.echo(
             f"warning: {front.address} is plain HTTP: whoever can read the network can log in as "
             "anybody who is logged in; give the proxy TLS and --ui-url https://…",
+            err=True,
+        )
+
+
+def _warn_of_no_login(front: Front) -> None:
+    # It listens on loopback, and yet a proxy makes it everybody's.
+    if front.login is None and front.public is not None and not is_loopback(front.public.host):
+        click.echo(
+            f"warning: the dashboard asks for no login: whoever can open {front.address} sees "
+            "everything and can mute alerts, unless the proxy logs people in. Set --oidc-config "
+            "FILE, or --trust-user-header NAME if the proxy says who it is.",
             err=True,
         )

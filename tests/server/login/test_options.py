@@ -98,3 +98,22 @@ def test_cookies_in_the_clear_are_warned_of(
 ) -> None:
     check_front(Front(HERE, parse(address), OIDC), "127.0.0.1")
     assert ("plain HTTP" in capsys.readouterr().err) is is_warned
+
+
+@pytest.mark.parametrize(
+    ("address", "login", "is_warned"),
+    [
+        ("https://ops.example/fb", None, True), ("http://10.0.0.7", None, True),
+        ("http://127.0.0.1:8080/fb", None, False), ("http://localhost/fb", None, False),
+        ("https://ops.example/fb", TrustedHeader("X-User"), False),
+        ("https://ops.example/fb", OIDC, False), (None, None, False),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_a_proxy_that_makes_it_everybodys_without_a_login_is_warned_of(
+    address: str | None, login: Any, is_warned: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    check_front(Front(HERE, parse(address) if address else None, login), "127.0.0.1")
+    told = capsys.readouterr().err
+    assert ("no login" in told and "--oidc-config" in told) is is_warned
+    assert (f"open {address} sees" in told) is is_warned
