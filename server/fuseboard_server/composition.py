@@ -149,7 +149,7 @@ def build_pages(
             Route(f"{path}/api/{{path:path}}", wrong_port, methods=["GET", "POST"]),
         ],
     )
-    return BelowPath(guarded(app, front.login, front.address, hint), path)
+    return BelowPath(guarded(app, front.login, front.address), path)
 
 
 SERVER_OPTIONS: dict[str, object] = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
@@ -31,6 +32,9 @@ ANSWER_SECONDS = 20.0
 """How long a page waits for the collector; a viewer gives up sooner than an export."""
 ASK_AGAIN_SECONDS = 5.0
 LOOK_AGAIN_SECONDS = 60.0
+UNREADABLE = "the collector can't be read; the server's log says why"
+"""Health checks are open to strangers, who are told no addresses."""
+logger = logging.getLogger("fuseboard.dashboard")
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,11 +188,19 @@ def _health(reader: RemoteReader) -> list[Route]:
     async def healthz(_: Request) -> Response:
         return JSONResponse({"status": "ok"})
 
+    told = ""
+
     async def readyz(_: Request) -> Response:
+        nonlocal told
         try:
             await asyncio.to_thread(reader.describe)
         except StoreError as error:
-            return JSONResponse({"status": "not ready", "reason": str(error)}, 503)
+            # Health checks come every few seconds, and the same words help nobody twice.
+            if str(error) != told:
+                told = str(error)
+                logger.warning("not ready: %s", told)
+            return JSONResponse({"status": "not ready", "reason": UNREADABLE}, 503)
+        told = ""
         return JSONResponse({"status": "ready"})
 
     routes: dict[str, Callable[[Request], Any]] = {"/healthz": healthz, "/readyz": readyz}

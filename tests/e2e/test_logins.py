@@ -100,7 +100,10 @@ def test_without_the_header_nothing_is_served_but_health(behind: tuple[Server, N
     status, said = ask(server.ui_port, STREAM, HANDSHAKE)
     assert status == 401
     assert HEADER in json.loads(said)["error"]
-    assert server.otlp_url in json.loads(ask(server.ui_port, "/v1/traces")[1])["error"]
+    elsewhere = json.loads(ask(server.ui_port, "/v1/traces")[1])["error"]
+    assert "the server's log" in elsewhere
+    assert server.otlp_url not in elsewhere
+    assert server.otlp_url in server.log.read_text()
     for path in ("/healthz", "/readyz", "/_stcore/health"):
         for prefix in ("", "/fuseboard"):
             assert ask(server.ui_port, f"{prefix}{path}")[0] == 200

@@ -22,6 +22,10 @@ VIEWER: Final = VIEWER_HEADER.lower().encode()
 """Says who is logged in to the pages; what a client sends under this name is dropped."""
 RECONNECTING: Final = "/_stcore/host-config"
 """What an open page asks for when it lost its websocket; it shows JSON that refuses it."""
+ELSEWHERE: Final = (
+    "this is the dashboard's port; OTLP and the read API have another, which the server's log names"
+)
+"""For a program that takes the port for the collector's; no addresses for strangers."""
 
 
 class Gate:
@@ -32,7 +36,6 @@ class Gate:
         door: Judges each request.
         address: The dashboard's, as people open it; requests are below its path already.
         open_paths: Further paths, below that path, that are open to everybody.
-        hint: What a program is told that takes the port for the collector's.
     """
 
     def __init__(
@@ -42,14 +45,12 @@ class Gate:
         address: str,
         *,
         open_paths: Collection[str] = (),
-        hint: str = "",
     ) -> None:
         self._app = app
         self._door = door
         self._address = address
         self._path = urlsplit(address).path
         self._open = frozenset(f"{self._path}{one}" for one in (*HEALTH, *open_paths))
-        self._hint = hint
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, connection or lifespan."""
@@ -76,7 +77,7 @@ class Gate:
             await answers.send_error(scope, send, refusal.status, ENDED)
             return
         if not answers.wants_page(scope):
-            hint = self._hint if self._is_for_the_collector(scope) else ""
+            hint = ELSEWHERE if self._is_for_the_collector(scope) else ""
             asides = "".join(f" ({one})" for one in (refusal.hint, hint) if one)
             message = f"{refusal.title}: {refusal.text}{asides}"
             await answers.send_error(scope, send, refusal.status, message)

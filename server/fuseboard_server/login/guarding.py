@@ -13,24 +13,23 @@ from fuseboard_server.login.own_pages import OwnPages
 from fuseboard_server.login.round_trip import OPEN, RoundTrip
 
 
-def guarded(app: AsgiApp, login: Login | None, address: str, hint: str) -> AsgiApp:
+def guarded(app: AsgiApp, login: Login | None, address: str) -> AsgiApp:
     """Put a login in front of a dashboard, and shut out the pages of other sites.
 
     Args:
         app: The dashboard.
         login: None: everybody who reaches it sees it.
         address: As people open it, without a slash at its end.
-        hint: What a program is told that takes the port for the collector's.
     """
-    return OwnPages(_behind(app, login, address, hint), address)
+    return OwnPages(_behind(app, login, address), address)
 
 
-def _behind(app: AsgiApp, login: Login | None, address: str, hint: str) -> AsgiApp:
+def _behind(app: AsgiApp, login: Login | None, address: str) -> AsgiApp:
     if login is None:
         return app
     if isinstance(login, Oidc):
         parts = urlsplit(address)
         door = CookieDoor(login, f"{parts.scheme}://{parts.netloc}")
-        gate = Gate(app, door, address, open_paths=OPEN, hint=hint)
+        gate = Gate(app, door, address, open_paths=OPEN)
         return RoundTrip(gate, address, login)
-    return Gate(app, login, address, hint=hint)
+    return Gate(app, login, address)

@@ -61,7 +61,8 @@ class TrustedHeader:
             return _refuse(
                 "This request did not come through the proxy that logs people in. Open the "
                 "dashboard by the proxy's address.",
-                f"connections are believed from {self._places()}; --trusted-proxy changes that.",
+                "connections are believed from the addresses that the server's log names at its "
+                "start; --trusted-proxy changes them.",
             )
         values = values_of(scope, self.name.lower().encode())
         if len(values) != 1:

@@ -8,11 +8,10 @@ from urllib.parse import quote, unquote
 import pytest
 from tests.server.login.asking import Behind, ask, scope_of
 
-from fuseboard_server.login.gate import HEALTH, VIEWER, Gate
+from fuseboard_server.login.gate import ELSEWHERE, HEALTH, VIEWER, Gate
 from fuseboard_server.login.verdict import Refusal, Verdict, Viewer, Way
 
 ADDRESS = "https://ops.example/fuse"
-HINT = "OTLP is at http://127.0.0.1:4318"
 DOORS: dict[str, Verdict] = {
     "kim": Viewer("kim"),
     "nobody": Refusal(401, "Log in", "Do <log> in.", "set it up", Way.LOG_IN),
@@ -31,7 +30,7 @@ class Door:
 
 async def at(who: str, scope: dict[str, Any]) -> Any:
     behind = Behind()
-    gate = Gate(behind, Door(who), ADDRESS, open_paths=["/login"], hint=HINT)
+    gate = Gate(behind, Door(who), ADDRESS, open_paths=["/login"])
     return await ask(gate, behind, scope)
 
 
@@ -87,13 +86,15 @@ async def test_a_server_that_knows_no_answer_to_a_handshake_closes_it() -> None:
     assert answer.reached == []
 
 
-async def test_programs_are_told_in_words_and_where_the_collector_is() -> None:
+async def test_programs_are_told_in_words_that_the_collector_is_elsewhere() -> None:
     answer = await at("nobody", scope_of("/fuse/v1/traces", method="POST"))
     assert answer.header("content-type") == ["application/json"]
     assert json.loads(answer.body) == {
-        "error": f"Log in: Do <log> in. (set it up) ({HINT})", "kind": "Unauthorized",
+        "error": f"Log in: Do <log> in. (set it up) ({ELSEWHERE})", "kind": "Unauthorized",
     }  # fmt: skip
-    assert HINT not in (await at("nobody", scope_of("/fuse/errors"))).body, "nobody else's business"
+    assert ELSEWHERE not in (await at("nobody", scope_of("/fuse/errors"))).body, (
+        "nobody else's business"
+    )
 
 
 async def test_an_open_page_is_told_what_its_viewer_can_do() -> None:

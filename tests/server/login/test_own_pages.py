@@ -14,7 +14,7 @@ NAME = "X-Forwarded-User"
 
 async def at(login: Login | None, scope: dict[str, Any]) -> Any:
     behind = Behind()
-    return await ask(guarded(behind, login, ADDRESS, ""), behind, scope)
+    return await ask(guarded(behind, login, ADDRESS), behind, scope)
 
 
 @pytest.mark.parametrize("login", [None, TrustedHeader(NAME)], ids=["open", "login"])
@@ -46,7 +46,7 @@ async def test_a_page_of_another_site_gets_no_websocket(
 
 async def test_a_page_of_this_machine_is_another_site_where_nobody_logs_in() -> None:
     behind = Behind()
-    app = guarded(behind, None, "http://127.0.0.1:8501", "")
+    app = guarded(behind, None, "http://127.0.0.1:8501")
     for origin, count in (("http://localhost:9999", 0), ("http://127.0.0.1:8501", 1)):
         stream = scope_of("/_stcore/stream", ("Origin", origin), kind="websocket")
         answer = await ask(app, behind, stream)

@@ -143,5 +143,5 @@ async def test_websockets_and_the_lifespan_pass() -> None:
 async def test_a_dashboard_is_behind_the_login_that_was_asked_for() -> None:
     for login, status in ((None, 200), (TrustedHeader("X-User"), 401), (OIDC, 401)):
         behind = Behind()
-        answer = await ask(guarded(behind, login, ADDRESS, ""), behind, scope_of("/fuse/errors"))
+        answer = await ask(guarded(behind, login, ADDRESS), behind, scope_of("/fuse/errors"))
         assert answer.status == status

@@ -75,6 +75,8 @@ def test_only_a_trusted_proxy_is_believed(proxies: list[str], peer: str, is_beli
     assert isinstance(verdict, Viewer) is is_believed
     if not is_believed:
         assert "--trusted-proxy" in verdict.hint
+        told = f"{verdict.text} {verdict.hint}"
+        assert not [one for one in proxies if one in told], "a stranger learns no addresses"
 
 
 def test_a_peer_that_is_unknown_or_told_by_a_header_is_not_believed() -> None:
