@@ -50,7 +50,7 @@ class Oidc:
     @property
     def provider(self) -> str:
         """Return the provider's host."""
-        return urlsplit(self.metadata_url).netloc
+        return urlsplit(self.metadata_url).hostname or ""
 
     @property
     def words(self) -> str:

@@ -142,14 +142,17 @@ def _session(table: Mapping[str, Any]) -> float:
 
 
 def _metadata_url(text: str) -> str:
-    parts = urlsplit(text)
-    is_good = parts.scheme == "https" or (
-        parts.scheme == "http" and is_loopback(parts.hostname or "")
-    )
-    if not is_good or not parts.hostname:
+    """Check the provider's address; it is not repeated, for a password may be in it."""
+    try:
+        parts = urlsplit(text)
+        host = parts.hostname or ""
+    except ValueError:
+        parts, host = urlsplit(""), ""
+    is_good = parts.scheme == "https" or (parts.scheme == "http" and is_loopback(host))
+    if not is_good or not host or "@" in parts.netloc:
         raise ValueError(
-            f"server_metadata_url is {text!r}; it has to be like "
-            "https://id.example/.well-known/openid-configuration"
+            "server_metadata_url has to be like https://id.example/.well-known/openid-configuration"
+            ", without a user"
         )
     return text
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,8 @@ def test_a_file_is_read(write: Write) -> None:
         emails=frozenset({"kim@partner.example"}), session_seconds=12 * 3600,
     )  # fmt: skip
     assert found.words == "OpenID Connect at id.example"
+    userinfo = replace(found, metadata_url="https://u:s3cret@id.example:8443/x")
+    assert userinfo.words == "OpenID Connect at id.example", "whoever made it"
     assert SECRET not in repr(found)
     assert COOKIE not in repr(found)
 
@@ -82,6 +85,9 @@ def test_what_streamlit_is_told_follows_from_the_address(write: Write) -> None:
         ({"server_metadata_url": None}, "server_metadata_url is missing"),
         ({"server_metadata_url": '"http://id.example/x"'}, "https://id.example/"),
         ({"server_metadata_url": '"https://"'}, "https://id.example/"),
+        ({"server_metadata_url": '"https://u:s3cret@id.example/x"'}, "without a user"),
+        ({"server_metadata_url": '"ftp://u:s3cret@id.example/x"'}, "without a user"),
+        ({"server_metadata_url": '"https://u:s3cret@[id/x"'}, "without a user"),
         ({"client_secret": None}, "either client_secret or client_secret_file"),
         ({"client_secret_file": '"x"'}, "either client_secret or client_secret_file"),
         ({"client_secret": None, "client_secret_file": '"gone"'}, "can't read"),
