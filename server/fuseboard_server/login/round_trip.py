@@ -165,9 +165,15 @@ def local_target(wanted: str, path: str) -> str:
     home = f"{path}/"
     is_local = wanted.startswith(home) and not wanted.startswith("//")
     is_plain = wanted.isascii() and wanted.isprintable() and not set(wanted) & set('\\ "<>')
-    segments = urlsplit(wanted).path.removeprefix(path) if is_local and is_plain else BEGIN
-    is_page = segments not in OPEN and ".." not in segments.split("/")
+    is_page = is_local and is_plain and _is_page(urlsplit(wanted).path.removeprefix(path))
     return wanted if is_page and len(quote(wanted)) <= MAX_RETURN else home
+
+
+def _is_page(place: str) -> bool:
+    """Tell whether a path leads to a page, however proxies and browsers tidy it on the way."""
+    segments = [one for one in unquote(place).split("/") if one]
+    is_straight = not {".", ".."} & set(segments) and "\\" not in unquote(place)
+    return is_straight and f"/{'/'.join(segments)}" not in OPEN
 
 
 def _is_logged_in(headers: Iterable[Header]) -> bool:

@@ -34,7 +34,8 @@ async def through(
 
 @pytest.mark.parametrize(
     "target",
-    ["/fuse/", DEEP, "/fuse/trace?id=1#x", "/fuse/errors?next=https://evil.example",
+    ["/fuse/", DEEP, "/fuse/trace?id=1#x", "/fuse/a%20b", "/fuse/v1.2",
+     "/fuse/errors?tool=..%2fauth/logout", "/fuse/errors?next=https://evil.example",
      "/fuse/errors?from=2026-01-05T12:00:00Z"],
 )  # fmt: skip
 def test_a_page_of_ours_may_be_returned_to(target: str) -> None:
@@ -48,6 +49,10 @@ def test_a_page_of_ours_may_be_returned_to(target: str) -> None:
      "javascript:alert(1)", "/fuse/errors\r\nset-cookie: a=b", "/fuse/errors\x00", "/fuse/a b",
      "/fuse/../admin", "/fuse/x/../../admin", "/fuse/é", "/fuse/login?next=/fuse/",
      "/fuse/auth/logout", "/fuse/oauth2callback?code=1", "/fuse/auth/login",
+     "/fuse/auth/./logout", "/fuse/auth/%6cogout",
+     "/fuse/x/%2e%2e/auth/logout", "/fuse/x/%2E./auth/logout", "/fuse/./auth/logout",
+     "/fuse/auth%2flogout", "/fuse/auth//logout", "/fuse//auth/logout", "/fuse/auth/logout/",
+     "/fuse/auth/%2e/logout", "/fuse/x%5c..%5cauth/logout", "/fuse/%6fauth2callback?code=1",
      "/fuse/errors?" + "a" * MAX_RETURN, "/fuse/<script>"],
 )  # fmt: skip
 def test_any_other_address_leads_home(target: str) -> None:
