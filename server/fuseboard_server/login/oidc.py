@@ -69,11 +69,13 @@ class Oidc:
         """
         if self.admits_anyone:
             return True
-        email = str(claims.get("email") or "").lower()
+        email = str(claims.get("email") or "")
         # Providers that check addresses say so. Where one says nothing, people may have typed any.
         is_verified = str(claims.get("email_verified", self.trusts_unverified)).lower() == "true"
-        if not is_verified or email.count("@") != 1:
+        # Other letters become these in lower case, such as the sign of Kelvin a k.
+        if not is_verified or email.count("@") != 1 or not email.isascii():
             return False
+        email = email.lower()
         return email in self.emails or email.partition("@")[2] in self.domains
 
     def secrets(self, address: str) -> dict[str, Any]:

@@ -171,6 +171,11 @@ def _addresses(table: Mapping[str, Any], key: str, at_signs: int) -> frozenset[s
     for one in found:
         if one.count("@") != at_signs or not one.strip("@ ") or one != one.strip() or "*" in one:
             raise ValueError(f"{one!r} can't be in {key}; {WHOM}")
+        if not one.isascii():
+            raise ValueError(
+                f"{one!r} can't be in {key}: only addresses in ASCII are let in; write a domain as "
+                "its xn--… form"
+            )
     return frozenset(one.lower() for one in found)
 
 

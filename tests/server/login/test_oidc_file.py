@@ -31,7 +31,7 @@ def write(tmp_path: Path) -> Write:
         path = tmp_path / "oidc.toml"
         keys = {**GOOD, **changes}
         lines = [f"{key} = {value}" for key, value in keys.items() if value is not None]
-        path.write_text("\n".join(["[auth]", *lines]))
+        path.write_text("\n".join(["[auth]", *lines]), encoding="utf-8")
         return path
 
     return written
@@ -100,6 +100,7 @@ def test_what_streamlit_is_told_follows_from_the_address(write: Write) -> None:
         ({"allowed_domains": '"example.com"'}, "list of texts"),
         ({"allowed_domains": '["@example.com"]'}, "can't be in allowed_domains"),
         ({"allowed_domains": '["*.example.com"]'}, "can't be in allowed_domains"),
+        ({"allowed_domains": '["m\u00fcller.example"]'}, "xn--"),
         ({"allowed_domains": '[""]'}, "can't be in allowed_domains"),
         ({"allowed_emails": '["example.com"]'}, "can't be in allowed_emails"),
         ({"allowed_mails": '["kim@example.com"]'}, "allowed_mails"),
@@ -157,6 +158,9 @@ def test_keys_of_streamlits_own_file_are_known() -> None:
         ({"email": "kim@example.com", "email_verified": None}, False),
         ({"email": "pat@partner.example", **VERIFIED}, True),
         ({"email": "kim@partner.example", **VERIFIED}, False),
+        ({"email": "\u212aim@example.com", **VERIFIED}, False),
+        ({"email": "dr.\u212aay@partner.example", **VERIFIED}, False),
+        ({"email": "dr.kay@partner.example", **VERIFIED}, True),
         ({"email": "kim@sub.example.com", **VERIFIED}, False),
         ({"email": "kim@evilexample.com", **VERIFIED}, False),
         ({"email": "example.com", **VERIFIED}, False),
@@ -168,7 +172,7 @@ def test_keys_of_streamlits_own_file_are_known() -> None:
     ids=str,
 )
 def test_who_is_let_in(claims: dict[str, Any], is_let_in: bool, write: Write) -> None:
-    found = read(write(allowed_emails='["pat@partner.example"]'))
+    found = read(write(allowed_emails='["pat@partner.example", "Dr.Kay@partner.example"]'))
     assert found.admits(claims) is is_let_in
     everybody = read(write(allowed_domains=None, allow_anyone="true"))
     assert everybody.admits(claims)
