@@ -28,12 +28,22 @@ EXAMPLE: Final = "X-Forwarded-User"
 LOOPBACK: Final = (IPv4Network("127.0.0.0/8"), IPv6Network("::1/128"))
 _NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9]*(-[A-Za-z0-9]+)*")
 NOT_FOR_THIS: Final = frozenset({
-    "accept", "authorization", "connection", "content-length", "content-type", "cookie",
-    "forwarded", "host", "origin", "referer", "sec-websocket-extensions", "sec-websocket-key",
-    "sec-websocket-protocol", "sec-websocket-version", "te", "transfer-encoding", "upgrade",
-    "user-agent", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto",
+    "accept", "authorization", "cache-control", "cf-connecting-ip", "cf-ray", "connection",
+    "content-encoding", "content-length", "content-type", "cookie", "date", "dnt", "expect",
+    "forwarded", "host", "keep-alive", "last-event-id", "origin", "pragma", "priority", "range",
+    "referer", "te", "traceparent", "tracestate", "trailer", "transfer-encoding",
+    "true-client-ip", "upgrade", "upgrade-insecure-requests", "user-agent", "via", "warning",
+    "x-client-ip", "x-csrf-token", "x-forwarded", "x-forwarded-for", "x-forwarded-host",
+    "x-forwarded-path", "x-forwarded-port", "x-forwarded-prefix", "x-forwarded-proto",
+    "x-forwarded-scheme", "x-forwarded-server", "x-forwarded-ssl", "x-forwarded-uri",
+    "x-original-uri", "x-original-url", "x-real-ip", "x-request-id", "x-requested-with",
+    "x-scheme", "x-xsrftoken",
 })  # fmt: skip
 """Headers that browsers or proxies set for purposes of their own."""
+NOT_SO: Final = (
+    "accept-", "access-control-", "if-", "proxy-", "sec-", "x-b3-", "x-envoy-", "x-fuseboard-",
+)  # fmt: skip
+"""How more of them begin."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +127,7 @@ def parse_name(text: str) -> str:
             f"{text!r} is no header such as {EXAMPLE}: letters, digits and single - "
             "(proxies disagree about _)"
         )
-    if text.lower() in NOT_FOR_THIS:
+    if text.lower() in NOT_FOR_THIS or text.lower().startswith(NOT_SO):
         raise ValueError(f"{text!r} tells something else than who asks; {EXAMPLE} would do")
     return text
 

@@ -85,7 +85,24 @@ def test_a_peer_that_is_unknown_or_told_by_a_header_is_not_believed() -> None:
     assert isinstance(LOGIN.judge({**spoofed, "client": ("127.0.0.1", 0)}), Refusal)
 
 
-@pytest.mark.parametrize("name", [NAME, "Remote-User", "X-Auth-Request-Email", "CF"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        NAME,
+        "Remote-User",
+        "X-Auth-Request-Email",
+        "CF",
+        "Tailscale-User-Login",
+        "X-Forwarded-Email",
+        "Cf-Access-Authenticated-User-Email",
+        "X-Forwarded-Preferred-Username",
+        "X-Authentik-Username",
+        "X-Goog-Authenticated-User-Email",
+        "X-Amzn-Oidc-Identity",
+        "X-Remote-User",
+        "SSO-User",
+    ],
+)
 def test_names_of_headers(name: str) -> None:
     assert parse_name(name) == name
 
@@ -93,7 +110,10 @@ def test_names_of_headers(name: str) -> None:
 @pytest.mark.parametrize(
     "name",
     ["", "X_Forwarded_User", "X-", "-X", "X--Y", "X Y", "X:Y", "Ü", "Host", "cookie", "ORIGIN",
-     "X-Forwarded-For", "Authorization"],
+     "X-Forwarded-For", "Authorization", "Accept-Language", "Accept-Encoding", "X-Real-IP", "Via",
+     "Sec-Fetch-Site", "Sec-Fetch-Dest", "sec-ch-ua", "Sec-WebSocket-Key", "If-None-Match",
+     "Cache-Control", "Priority", "DNT", "X-Request-ID", "CF-Connecting-IP", "X-Forwarded-Port",
+     "X-Fuseboard-Viewer", "Proxy-Authorization", "Upgrade-Insecure-Requests"],
 )  # fmt: skip
 def test_names_that_can_not_be_trusted_are_refused_with_an_example(name: str) -> None:
     with pytest.raises(ValueError, match="X-Forwarded-User"):
