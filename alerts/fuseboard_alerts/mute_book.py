@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final, Protocol
 
-from fuseboard_alerts.mutes import Mute, MuteError, draft, ended, load, save
+from fuseboard_alerts.mutes import MOST, Mute, MuteError, draft, ended, find, load, save
 from fuseboard_alerts.storage import AlertStore
 from fuseboard_collector.errors import AccessDeniedError, StoreError
 from fuseboard_collector.remote import RemoteReader
@@ -25,6 +26,7 @@ class MuteBook(Protocol):
         """Add a mute.
 
         Raises:
+            MuteError: If there are too many already.
             StoreError: If it can't be stored, or may not be.
         """
 
@@ -34,6 +36,10 @@ class MuteBook(Protocol):
         Raises:
             StoreError: If it can't be stored, or may not be.
         """
+
+
+_writing: Final = threading.Lock()
+"""Held from looking to writing: page and API of one process have a book each."""
 
 
 def _now() -> datetime:
@@ -49,16 +55,24 @@ class StoreMutes:
 
     def add(self, mute: Mute) -> None:
         """Add a mute; one that is sent again is written once."""
-        if all(one.id != mute.id for one in load(self._store, self._clock())):
+        with _writing:
+            if find(self._store, mute.id) is not None:
+                return
+            if len(load(self._store, self._clock())) >= MOST:
+                raise MuteError(
+                    f"{MOST} mutes are in force, and no more may be: unmute some, or mute an alert "
+                    "without naming a tool or region"
+                )
             save(self._store, mute)
 
     def end(self, mute_id: str, author: str | None = None) -> bool:
         """Unmute."""
-        now = self._clock()
-        found = next((one for one in load(self._store, now) if one.id == mute_id), None)
-        if found is not None:
+        with _writing:
+            found, now = find(self._store, mute_id), self._clock()
+            if found is None or found.ends <= now:
+                return False
             save(self._store, ended(found, now, author))
-        return found is not None
+            return True
 
 
 class RemoteMutes:

@@ -23,6 +23,9 @@ from fuseboard_collector.reading import Reader
 
 LONGEST: Final = timedelta(days=30)
 """A mute that outlasts the memory of who set it is a rule that should be changed."""
+MOST: Final = 500
+"""Mutes in force at once; below what ``alert_mutes`` returns, so that servers that write at one
+moment don't go beyond that."""
 LONGEST_REASON: Final = 500
 LONGEST_NAME: Final = 512
 LONGEST_AUTHOR: Final = 120
@@ -193,8 +196,18 @@ def load(reader: Reader, now: datetime) -> list[Mute]:
     return [from_row(row) for row in reader.query("alert_mutes", {"until": now}).to_pylist()]
 
 
+def find(reader: Reader, mute_id: str) -> Mute | None:
+    """Return a mute by its id, whether it has ended or not; None if there was none.
+
+    Raises:
+        StoreError: If the store can't answer.
+    """
+    rows = reader.query("alert_mute", {"id": mute_id}).to_pylist()
+    return from_row(rows[0]) if rows else None
+
+
 def from_row(row: Mapping[str, Any]) -> Mute:
-    """Return the mute of a row of ``alert_mutes``."""
+    """Return the mute of a row of ``alert_mutes`` or ``alert_mute``."""
     return Mute(
         id=row["id"], alert=row["alert"], severity=row["severity"], tool=row["tool"],
         region=row["region"], begins=_aware(row["begins"]), ends=_aware(row["ends"]),

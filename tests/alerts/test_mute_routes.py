@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 import uvicorn
 from made_calls import Seeded
@@ -16,9 +17,9 @@ from receivers import wait_for
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-from fuseboard_alerts.mute_book import RemoteMutes
+from fuseboard_alerts.mute_book import RemoteMutes, StoreMutes
 from fuseboard_alerts.mute_routes import routes
-from fuseboard_alerts.mutes import draft, load
+from fuseboard_alerts.mutes import MOST, MuteError, draft, find, load, save
 from fuseboard_collector.errors import AccessDeniedError, StoreError, StoreReadOnlyError
 from fuseboard_collector.store import Store, open_store
 from fuseboard_collector.tokens import OPEN, Token
@@ -134,6 +135,61 @@ def test_a_remote_dashboard_mutes_with_the_token_for_sending(seeded: Seeded) -> 
                     **{name: getattr(one, name) for name in one.__slots__} | {"alert": "Nope"}
                 )
             )
+
+
+def test_one_more_than_the_most_is_refused_and_the_last_of_them_can_be_ended(
+    seeded: Seeded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fuseboard_alerts.mute_book.MOST", 3)
+    here = client(seeded.store)
+    ids = [here.post("/api/v1/mutes", json=wanted(tool=f"t{n}")).json()["id"] for n in range(3)]
+    answer = here.post("/api/v1/mutes", json=wanted(reason="one more"))
+    assert answer.status_code == 400
+    assert "3 mutes are in force" in answer.json()["error"]
+    assert "one more" not in mutes(seeded.store)
+    assert here.post("/api/v1/mutes/end", json={"id": ids[-1]}).json() == {"ended": True}
+    assert here.post("/api/v1/mutes", json=wanted(reason="one more")).status_code == 200
+
+
+def test_a_mute_is_found_and_ended_however_many_end_before_it(seeded: Seeded) -> None:
+    """As servers that wrote before there was a limit may have left them."""
+    now = datetime.now(UTC)
+    texts = dict.fromkeys(("id", "alert", "severity", "tool", "region", "reason", "author"))
+    times = {"set_at": now, "begins": now, "ends": now + HOUR}
+    kinds = {**dict.fromkeys(texts, pa.string()), **dict.fromkeys(times, pa.timestamp("us"))}
+    rows = [{**texts, **{name: time.replace(tzinfo=None) for name, time in times.items()},
+             "id": f"{n:032x}", "alert": NAME, "reason": "short"} for n in range(1000)]  # fmt: skip
+    seeded.store.insert("mutes", pa.Table.from_pylist(rows, schema=pa.schema(kinds.items())))
+    late = draft(NAME, "long", now + 8 * HOUR, now)
+    save(seeded.store, late)
+    assert late not in load(seeded.store, now)
+    assert find(seeded.store, late.id) == late
+    with pytest.raises(MuteError, match=f"{MOST} mutes are in force"):
+        StoreMutes(seeded.store).add(draft(NAME, "more", now + HOUR, now))
+    StoreMutes(seeded.store).add(late)  # sent again: not refused
+    assert StoreMutes(seeded.store).end(late.id)
+    ended = find(seeded.store, late.id)
+    assert ended is not None
+    assert ended.ends < now + HOUR
+
+
+def test_what_is_sent_twice_at_once_is_written_once(seeded: Seeded) -> None:
+    now = datetime.now(UTC)
+    one = draft(NAME, "at once", now + HOUR, now)
+    start = threading.Barrier(8)
+
+    def add() -> None:
+        start.wait(10)
+        StoreMutes(seeded.store).add(one)
+
+    threads = [threading.Thread(target=add) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    since, until = now - HOUR, now + HOUR
+    rows = seeded.store.query("page_incident_mutes", {"since": since, "until": until})
+    assert rows.num_rows == 1
 
 
 def test_a_store_that_takes_nothing_says_why(

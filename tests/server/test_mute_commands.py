@@ -62,6 +62,15 @@ def test_mute_list_and_unmute_on_a_folder_that_no_server_runs_on(folder: Path) -
     assert "no mute" in text
 
 
+def test_one_mute_too_many_is_refused_in_words(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fuseboard_alerts.mute_book.MOST", 0)
+    code, text = run("mute", NAME, "--reason", "known", "--data", str(folder))
+    assert code == Exit.USAGE
+    assert "not muted: 0 mutes are in force" in text
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [(("Slow", "--reason", "x"), "did you mean 'ToolCallSlow'"),

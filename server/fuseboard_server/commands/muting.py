@@ -66,10 +66,10 @@ def mute(
     try:
         wanted = draft(alert, reason, _end(length, until, now), now, tool=tool, region=region,
                        severity=severity, author=author)  # fmt: skip
+        with _book(data, collector, token_file or token) as book:
+            book.add(wanted)
     except MuteError as error:
         raise CommandError(f"not muted: {error}", Exit.USAGE) from error
-    with _book(data, collector, token_file or token) as book:
-        book.add(wanted)
     click.echo(_line(wanted))
 
 
