@@ -101,7 +101,7 @@ class Evaluator:
         self._lock = threading.RLock()
         self._memory = Memory()
         self._history: list[Entry] = []
-        self._mutes: list[Mute] = []
+        self._mutes: list[Mute] | None = None
         self._is_restored = False
         self._errors: Counter[str] = Counter()
         self._save_errors = 0
@@ -182,14 +182,14 @@ class Evaluator:
             self._save()
         return changes
 
-    def _known_mutes(self, now: datetime) -> list[Mute]:
-        """Return the mutes; those known before while they can't be read."""
+    def _known_mutes(self, now: datetime) -> list[Mute] | None:
+        """Return the mutes; those known before while they can't be read, None before that."""
         try:
             self._mutes = load_mutes(self._store, now)
         except Exception as error:
             with self._lock:
                 self._last_error = f"mutes: {error}"
-            logger.warning("mutes could not be read, those known before go on: %s", error)
+            logger.warning("mutes could not be read, what was muted before stays so: %s", error)
         return self._mutes
 
     def _observe(self, rule: Rule, now: datetime, ask: _Answers) -> list[Observation] | None:

@@ -19,7 +19,7 @@ def sift(
     changes: Iterable[Change],
     memory: Memory,
     rules: Mapping[str, Rule],
-    mutes: Sequence[Mute],
+    mutes: Sequence[Mute] | None,
     now: datetime,
 ) -> list[Change]:
     """Return the changes to tell receivers of, those of ended mutes included.
@@ -31,13 +31,13 @@ def sift(
         changes: Of this evaluation.
         memory: What is held back is kept in it.
         rules: By id.
-        mutes: Those that have not ended.
+        mutes: Those that have not ended; None while they are not known yet: what was held back goes
+            on being so, and of all else receivers are told.
         now: Time of the evaluation.
     """
 
     def is_muted(key: Key) -> bool:
-        rule = rules[key[0]]
-        return muted_by(mutes, now, rule.name, str(rule.severity), dict(key[1])) is not None
+        return key in memory.held if mutes is None else _matches(mutes, rules[key[0]], key, now)
 
     told = []
     for change in changes:
@@ -57,6 +57,10 @@ def sift(
         if key[0] in rules:
             told += _caught_up(rules[key[0]], key, held, memory, now)
     return told
+
+
+def _matches(mutes: Sequence[Mute], rule: Rule, key: Key, now: datetime) -> bool:
+    return muted_by(mutes, now, rule.name, str(rule.severity), dict(key[1])) is not None
 
 
 def _held(before: Held | None, change: Change) -> Held:

@@ -57,6 +57,19 @@ def deliver(evaluator: Evaluator, is_met: Callable[[], object] | None = None) ->
             courier.stop()
 
 
+def without_mutes(seeded: Seeded) -> Any:
+    """Return the store as it is while its mutes can't be read."""
+    store = seeded.store
+
+    def failing(name: str, parameters: Any = None) -> Any:
+        if name == "alert_mutes":
+            raise StoreError("locked")
+        return store.query(name, parameters)
+
+    return type("Away", (), {"query": staticmethod(failing), "execute": store.execute,
+                             "insert": store.insert})()  # fmt: skip
+
+
 def sent(seeded: Seeded, *mutes: Mute, until: float = 900, since: float = 307) -> list[Any]:
     """Return name and state of what a receiver gets with these mutes in the store."""
     for one in mutes:
@@ -184,19 +197,36 @@ def test_mutes_known_before_go_on_while_the_store_can_not_be_asked(seeded: Seede
     inbox = Inbox()
     evaluator = judge(seeded, RETRY, notifiers=[inbox])
     run(evaluator, 307, 320)
-    asked = evaluator._store.query
-
-    def failing(name: str, parameters: Any = None) -> Any:
-        if name == "alert_mutes":
-            raise StoreError("locked")
-        return asked(name, parameters)
-
-    evaluator._store = type("Away", (), {"query": staticmethod(failing),
-                                         "execute": seeded.store.execute,
-                                         "insert": seeded.store.insert})()  # fmt: skip
+    evaluator._store = without_mutes(seeded)
     run(evaluator, 322, 600)
     assert evaluator.status().receivers[0].waiting == 0
     assert "locked" in str(evaluator.status().last_error)
+
+
+def test_after_a_restart_nobody_is_told_of_what_was_muted_before_mutes_are_read(
+    seeded: Seeded,
+) -> None:
+    retried(seeded)
+    save(seeded.store, mute(300, 3600))
+    run(judge(seeded, RETRY, notifiers=[Inbox()]), 307, 600)
+    inbox = Inbox()
+    second = judge(seeded, RETRY, notifiers=[inbox])
+    readable, second._store = second._store, without_mutes(seeded)
+    run(second, 607, 700)
+    assert second.status().receivers[0].waiting == 0
+    second._store = readable
+    run(second, 707, 3590)  # resolved under the mute, too
+    assert second.status().receivers[0].waiting == 0
+
+
+def test_what_was_not_muted_is_told_though_mutes_were_never_read(seeded: Seeded) -> None:
+    retried(seeded)
+    inbox = Inbox()
+    evaluator = judge(seeded, RETRY, notifiers=[inbox])
+    evaluator._store = without_mutes(seeded)
+    run(evaluator, 307, 600)
+    deliver(evaluator)
+    assert inbox.summary() == [(NAME, "firing")]
 
 
 NOW = datetime(2026, 1, 5, 12, tzinfo=UTC)
