@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Final
 
@@ -15,6 +16,7 @@ from fuseboard_alerts.catalogue import CATALOGUE
 from fuseboard_alerts.model import Ratio, SlowShare
 from fuseboard_alerts.mutes import Mute
 from fuseboard_alerts.state import Instance
+from fuseboard_collector.errors import StoreError
 from fuseboard_dashboard import markup, muted, theme
 from fuseboard_dashboard.data import CACHE
 from fuseboard_dashboard.filters import Filters
@@ -22,6 +24,8 @@ from fuseboard_dashboard.language import n, t
 from fuseboard_dashboard.view import View
 
 Row = Mapping[Any, Any]
+Key = tuple[str, str, str]
+"""Alert, severity and labels."""
 
 CAUSES: Final = {
     "ToolCallBreakerOpen": "breakers",
@@ -110,12 +114,21 @@ def scale_notice(view: View) -> str:
 def strip(view: View, frame: pd.DataFrame, most: int = 6) -> str:
     """Return the active alerts as a stack of lines, most urgent first, muted ones last.
 
+    Where mutes can't be read, all are shown as not muted, below a line that says so.
+
     Args:
         view: For times and links.
         frame: Rows of ``page_alerts_now``.
         most: Lines before the rest is summed up.
     """
-    mutes, values = muted.in_force(view), current(view)
+    # They say more of the alerts; whatever keeps them away must not hide the alerts themselves.
+    notice, mutes, values = "", list[Mute](), dict[Key, Instance]()
+    try:
+        mutes = muted.in_force(view)
+    except StoreError as error:
+        notice = muted.unknown(error)
+    with suppress(StoreError):
+        values = current(view)
     rows = [(row, muted.of(mutes, view, row)) for row in frame.to_dict("records")]
     rows.sort(key=lambda pair: pair[1] is not None)
     lines = "".join(
@@ -126,10 +139,10 @@ def strip(view: View, frame: pd.DataFrame, most: int = 6) -> str:
                  len(rows) - most)  # fmt: skip
         link = markup.link(markup.esc(more), view.filters.link("alerts"))
         lines += f'<div class="fb-more">{link}</div>'
-    return f'<div class="fb fb-alerts">{lines}</div>'
+    return f'{notice}<div class="fb fb-alerts">{lines}</div>'
 
 
-def current(view: View) -> dict[tuple[str, str, str], Instance]:
+def current(view: View) -> dict[Key, Instance]:
     """Return what the evaluator knows of each active alert; nothing where the window is past.
 
     The history has a row for every change of state; what is measured between them is in the
@@ -154,7 +167,7 @@ def _parts(rule_id: str) -> tuple[str, str]:
     return alert, severity
 
 
-def _key(row: Row) -> tuple[str, str, str]:
+def _key(row: Row) -> Key:
     return str(row["alert"]), str(row["severity"]), _canonical(str(row["labels"]))
 
 

@@ -15,7 +15,8 @@ Hooks for tests and scripts, stable like an API:
 * ``data-testid="fb-alert"`` with ``data-alert``, ``data-state``, ``data-severity``,
   ``data-muted``;
 * ``data-testid="fb-mute"`` with ``data-id``, ``data-alert``, ``data-tool``, ``data-region`` and
-  ``data-ends`` on every mute, ``fb-mute-done`` and ``fb-mute-problem`` on what came of a click;
+  ``data-ends`` on every mute, ``fb-mute-done`` and ``fb-mute-problem`` on what came of a click,
+  ``fb-mutes-unknown`` where they can't be read;
 * ``data-testid="fb-change"`` with ``data-measure`` (``errors``, ``retries``, ``slow``), the values
   that its calls share (``data-tool``, ``data-region``, ``data-args-hash``, ``data-error-class``,
   ``data-agent``, ``data-service``, ``data-upstream``), ``data-rate``, ``data-before``,

@@ -26,6 +26,12 @@ def in_force(view: View) -> list[Mute]:
     return [from_row(row) for row in found.to_pylist()]
 
 
+def unknown(why: Exception) -> str:
+    """Return the notice that nobody knows what is muted."""
+    words = t("Mutes could not be read ({why}): any of these alerts may be muted.", why=why)
+    return markup.notice(words, theme.SEVERITY_MARKS["warning"], "fb-mutes-unknown")
+
+
 def of(mutes: Sequence[Mute], view: View, row: Mapping[Any, Any]) -> Mute | None:
     """Return the mute of an alert instance.
 

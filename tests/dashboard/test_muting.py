@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -14,7 +15,7 @@ from fuseboard_alerts.memory import Memory
 from fuseboard_alerts.mute_book import StoreMutes
 from fuseboard_alerts.mutes import LONGEST_REASON, Mute, draft, load, save
 from fuseboard_alerts.state import Instance, State
-from fuseboard_collector.errors import StoreReadOnlyError
+from fuseboard_collector.errors import StoreBusyError, StoreReadOnlyError
 from fuseboard_collector.store import Store
 
 from .conftest import UNTIL, at, html, open_page, serve
@@ -147,6 +148,37 @@ def test_a_dashboard_that_can_only_read_says_so_and_has_no_form(store: Store) ->
     assert 'data-testid="fb-mute-read-only"' in html(app)
     assert 'data-testid="fb-mute"' in html(app)
     assert not [button for button in app.button if button.label in ("Mute", "Unmute")]
+
+
+class Without:
+    """A store that does not answer some queries."""
+
+    def __init__(self, store: Store, *names: str) -> None:
+        self._store = store
+        self._names = names
+
+    def query(self, name: str, parameters: Any = None) -> pa.Table:
+        if name in self._names:
+            raise StoreBusyError("the store is <busy>")
+        return self._store.query(name, parameters)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+
+@pytest.mark.parametrize("page", ["", "alerts"])
+def test_alerts_are_shown_though_nobody_knows_what_is_muted(store: Store, page: str) -> None:
+    save(store, draft(RETRY, "known", UNTIL + HOUR, UNTIL))
+    serve(Without(store, "alert_mutes", "alert_memory_load"), mutes=None)
+    app = open_page(page)
+    assert dict(lines(app)) == {"ToolCallErrorRatioHigh": "false", RETRY: "false"}
+    assert 'data-testid="fb-mutes-unknown"' in html(app)
+    assert "Mutes could not be read (the store is &lt;busy&gt;)" in html(app)
+    assert not app.exception
+
+
+def test_where_mutes_are_known_nothing_is_said_of_it(store: Store) -> None:
+    assert "fb-mutes-unknown" not in html(opened(store, ""))
 
 
 def test_a_mute_that_has_ended_is_gone(store: Store) -> None:
