@@ -130,7 +130,7 @@ def draft(
         raise MuteError("a mute needs a reason: who looks at it next must know why")
     if len(words) > LONGEST_REASON:
         raise MuteError(f"the reason has {len(words)} characters, more than {LONGEST_REASON}")
-    _check_end(ends, now)
+    ends = _checked_end(ends, now)
     return Mute(
         id=_id(mute_id), alert=alert, severity=severity, tool=_label("tool", tool),
         region=_label("region", region), begins=now, ends=ends, reason=words,
@@ -138,9 +138,14 @@ def draft(
     )  # fmt: skip
 
 
-def _check_end(ends: datetime, now: datetime) -> None:
+def _checked_end(ends: datetime, now: datetime) -> datetime:
+    """Return the end in UTC."""
     if ends.tzinfo is None:
         raise MuteError(f"the end {ends.isoformat()} needs an offset, like 2026-01-05T08:00:00Z")
+    try:
+        ends = ends.astimezone(UTC)
+    except OverflowError:  # at the edge of the calendar
+        raise MuteError(f"the end {ends.isoformat()} is not within the years 1 to 9999") from None
     if ends <= now:
         raise MuteError(f"the end {_text(ends)} is in the past; it is {_text(now)}")
     if ends - now > LONGEST:
@@ -148,6 +153,7 @@ def _check_end(ends: datetime, now: datetime) -> None:
             f"the end {_text(ends)} is more than {LONGEST.days} days away; who muted it would be "
             "forgotten by then: change the rule instead"
         )
+    return ends
 
 
 def _id(given: str | None) -> str:

@@ -76,6 +76,8 @@ def test_only_the_token_for_sending_may(seeded: Seeded) -> None:
     ("body", "words"),
     [(wanted(alert="Nope"), "there is no alert 'Nope'"),
      (wanted(ends="2020-01-01T00:00:00Z"), "in the past"), (wanted(ends="soon"), "no moment"),
+     (wanted(ends="9999-12-31T23:59:59-23:59"), "not within the years 1 to 9999"),
+     (wanted(ends="0001-01-01T00:00:00+23:59"), "not within the years 1 to 9999"),
      (wanted(reason=""), "needs a reason"), (wanted(reason=None), "needs 'reason'"),
      (wanted(reason=5), "must be a text"), (wanted(until="x"), "has no 'until'"),
      ([], "send a JSON object"), (wanted(id="1"), "no id of a mute")],
