@@ -23,7 +23,7 @@ class MuteBook(Protocol):
     """Takes mutes. Both methods return when the row is durable."""
 
     def add(self, mute: Mute) -> None:
-        """Add a mute.
+        """Add a mute; an id that is known already, in force or ended, changes nothing.
 
         Raises:
             MuteError: If there are too many already.
@@ -31,7 +31,7 @@ class MuteBook(Protocol):
         """
 
     def end(self, mute_id: str, author: str | None = None) -> bool:
-        """Unmute; return whether there was such a mute.
+        """Unmute; return whether there is such a mute: one that has ended already is as wanted.
 
         Raises:
             StoreError: If it can't be stored, or may not be.
@@ -66,13 +66,12 @@ class StoreMutes:
             save(self._store, mute)
 
     def end(self, mute_id: str, author: str | None = None) -> bool:
-        """Unmute."""
+        """Unmute; what is sent again, as over a connection that broke, has the same answer."""
         with _writing:
             found, now = find(self._store, mute_id), self._clock()
-            if found is None or found.ends <= now:
-                return False
-            save(self._store, ended(found, now, author))
-            return True
+            if found is not None and found.ends > now:
+                save(self._store, ended(found, now, author))
+            return found is not None
 
 
 class RemoteMutes:

@@ -120,11 +120,24 @@ def test_two_people_who_mute_at_once_both_count(store: Store) -> None:
     assert "Bob&#x27;s" in html(opened(store, ""))
 
 
-def test_who_unmutes_what_somebody_unmuted_already_is_told(store: Store) -> None:
+def test_who_unmutes_what_somebody_unmuted_already_has_what_they_want(store: Store) -> None:
     one = draft(RETRY, "why", UNTIL + HOUR, UNTIL - HOUR)
     save(store, one)
     app = opened(store)
     assert StoreMutes(store, lambda: UNTIL).end(one.id)
+    app = app.button(key=f"fb_unmute_{one.id}").click().run()
+    assert "Not muted any more: " in html(app)
+    assert "fb-mute-done" in html(app)
+
+
+def test_who_unmutes_what_is_forgotten_is_told(store: Store) -> None:
+    class Forgetful(StoreMutes):
+        def end(self, mute_id: str, author: str | None = None) -> bool:
+            return False
+
+    one = draft(RETRY, "why", UNTIL + HOUR, UNTIL - HOUR)
+    save(store, one)
+    app = opened(store, mutes=Forgetful(store))
     app = app.button(key=f"fb_unmute_{one.id}").click().run()
     assert "It was not muted any more" in html(app)
 

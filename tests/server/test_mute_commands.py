@@ -57,7 +57,8 @@ def test_mute_list_and_unmute_on_a_folder_that_no_server_runs_on(folder: Path) -
     assert timedelta(minutes=29) < one.ends - datetime.now(UTC) <= timedelta(minutes=30)
     assert run("unmute", mute_id, *place) == (0, f"not muted any more: {mute_id}\n")
     assert run("mutes", *place) == (0, "no alert is muted\n")
-    code, text = run("unmute", mute_id, *place)
+    assert run("unmute", mute_id, *place)[0] == 0  # it is as wanted
+    code, text = run("unmute", "0" * 32, *place)
     assert code == Exit.FAILED
     assert "no mute" in text
 

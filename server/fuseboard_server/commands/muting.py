@@ -89,7 +89,7 @@ def unmute(
     """End the mute ID, as `mutes` lists it; an alert that fires is told at once."""
     with _book(data, collector, token_file or token) as book:
         if not book.end(mute_id, author):
-            raise CommandError(f"there is no mute {mute_id[:64]!r} in force; see `mutes`")
+            raise CommandError(f"there is no mute {mute_id[:64]!r}; see `mutes`")
     click.echo(f"not muted any more: {mute_id}")
 
 
