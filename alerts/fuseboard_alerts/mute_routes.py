@@ -51,7 +51,7 @@ def routes(store: AlertStore, *, token: Token = OPEN) -> list[Route]:
         mute_id, author = given.get("id"), given.get("author")
         if not isinstance(mute_id, str) or not isinstance(author, str | None):
             raise MuteError("send the id of a mute, and an author or none, as texts")
-        found = await asyncio.to_thread(book.end, mute_id, (author or "").strip()[:120] or None)
+        found = await asyncio.to_thread(book.end, mute_id, author)
         return JSONResponse({"ended": found})
 
     found = {MUTES_PATH: mute, END_PATH: end}

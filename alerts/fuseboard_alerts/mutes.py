@@ -8,6 +8,7 @@ evaluated and shown. Rows are never changed; the newest row of an id counts.
 from __future__ import annotations
 
 import difflib
+import re
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -30,6 +31,10 @@ LONGEST_REASON: Final = 500
 LONGEST_NAME: Final = 512
 LONGEST_AUTHOR: Final = 120
 
+_UNSEEN: Final = re.compile(
+    r"[\x00-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]"
+)
+"""What moves the cursor, turns the line round or is not text; joiners within words may stay."""
 _TIME: Final = pa.timestamp("us")
 _TICK: Final = timedelta(microseconds=1)
 _ROWS: Final = pa.schema(
@@ -106,7 +111,7 @@ def draft(
 
     Args:
         alert: Name of a shipped alert.
-        reason: Why; at most ``LONGEST_REASON`` characters.
+        reason: Why; at most ``LONGEST_REASON`` characters. What can't be seen becomes a space.
         ends: Its end, aware; in the future, at most ``LONGEST`` away.
         now: The present, aware.
         severity: Of this one alone.
@@ -125,7 +130,7 @@ def draft(
         raise MuteError(f"there is no alert {alert[:80]!r}{hint}")
     if severity is not None and severity not in severities:
         raise MuteError(f"{alert} has no severity {severity[:40]!r}; it has {severities}")
-    words = " ".join(reason.split())
+    words = _plain(reason)
     if not words:
         raise MuteError("a mute needs a reason: who looks at it next must know why")
     if len(words) > LONGEST_REASON:
@@ -134,7 +139,7 @@ def draft(
     return Mute(
         id=_id(mute_id), alert=alert, severity=severity, tool=_label("tool", tool),
         region=_label("region", region), begins=now, ends=ends, reason=words,
-        author=(author or "").strip()[:LONGEST_AUTHOR] or None, set_at=now,
+        author=_author(author), set_at=now,
     )  # fmt: skip
 
 
@@ -168,7 +173,21 @@ def _id(given: str | None) -> str:
 def _label(name: str, value: str | None) -> str | None:
     if value is not None and not 0 < len(value) <= LONGEST_NAME:
         raise MuteError(f"{name} must have 1 to {LONGEST_NAME} characters, not {len(value)}")
+    # Another text would match another tool, or none.
+    if value is not None and (unseen := _UNSEEN.search(value)) is not None:
+        raise MuteError(
+            f"{name} has a character that can't be shown, {unseen[0]!a}; leave it out to mute any"
+        )
     return value
+
+
+def _plain(text: str) -> str:
+    """Return a text on one line, without what can't be seen."""
+    return " ".join(_UNSEEN.sub(" ", text).split())
+
+
+def _author(given: str | None) -> str | None:
+    return _plain(given or "")[:LONGEST_AUTHOR].strip() or None
 
 
 def ended(mute: Mute, now: datetime, author: str | None = None) -> Mute:
@@ -180,7 +199,8 @@ def ended(mute: Mute, now: datetime, author: str | None = None) -> Mute:
         author: Who unmutes it; None keeps who set it.
     """
     set_at = max(now, mute.set_at + _TICK)
-    return replace(mute, ends=min(now, mute.ends), set_at=set_at, author=author or mute.author)
+    return replace(mute, ends=min(now, mute.ends), set_at=set_at,
+                   author=_author(author) or mute.author)  # fmt: skip
 
 
 def save(store: AlertStore, mute: Mute) -> None:

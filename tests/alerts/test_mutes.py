@@ -245,12 +245,28 @@ NOW = datetime(2026, 1, 5, 12, tzinfo=UTC)
      ({"severity": "critical"}, "has no severity 'critical'"),
      ({"tool": ""}, "tool must have 1 to 512 characters"),
      ({"region": "x" * 513}, "not 513"),
+     ({"tool": "a\0b"}, r"tool has a character that can't be shown, '\x00'"),
+     ({"region": "eu\u202e"}, r"can't be shown, '\u202e'"),
+     ({"tool": "\ud800"}, r"can't be shown, '\ud800'"),
+     ({"reason": "\x1b\u202e"}, "needs a reason"),
      ({"mute_id": "../../etc"}, "is no id of a mute")],
 )  # fmt: skip
 def test_a_mute_that_makes_no_sense_is_refused(change: dict[str, Any], words: str) -> None:
     wanted = {"alert": NAME, "reason": "why", "ends": NOW + HOUR, "now": NOW, **change}
     with pytest.raises(MuteError, match=re.escape(words)):
         draft(**wanted)
+
+
+def test_what_can_not_be_seen_is_not_kept_in_words(seeded: Seeded) -> None:
+    one = draft(NAME, "a\x1b[2J\u202eb\ud800 ü 停机 \U0001f469\u200d\U0001f680", at(60), at(0),
+                tool="天气\u3000api", author="Ann\n\x1b[1m\u2066O'Neill")  # fmt: skip
+    assert one.reason == "a [2J b ü 停机 \U0001f469\u200d\U0001f680"
+    assert one.author == "Ann [1m O'Neill"
+    save(seeded.store, one)
+    assert load(seeded.store, at(1)) == [one]
+    over = ended(one, at(2), "Bob\n\x1b]0;x\x07" + "y" * 200)
+    assert over.author == ("Bob ]0;x " + "y" * 200)[:120]
+    assert ended(one, at(2), "\x07").author == one.author
 
 
 def test_a_reason_of_500_characters_with_markup_comes_back_as_it_was(seeded: Seeded) -> None:

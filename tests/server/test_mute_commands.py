@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from click.testing import CliRunner
 from starlette.testclient import TestClient
 
 from fuseboard.clock import SystemClock
-from fuseboard_alerts.mutes import load
+from fuseboard_alerts.mutes import load, save
 from fuseboard_collector.receiver import Intake
 from fuseboard_collector.remote import RemoteReader
 from fuseboard_collector.store import Store, open_store
@@ -92,10 +93,20 @@ def test_what_makes_no_sense_is_a_usage_error(
 
 
 def test_words_that_would_move_the_cursor_are_shown_plainly(folder: Path) -> None:
-    text = run("mute", NAME, "--reason", "x\x1b[2Jy", "--tool", "a\rb", "--data", str(folder))[1]
+    """Those of a row of before, too: nothing was refused then."""
+    place = ("--data", str(folder))
+    code, text = run("mute", NAME, "--reason", "x", "--tool", "a\rb", *place)
+    assert code == Exit.USAGE
+    assert "tool has a character that can't be shown" in text
+    assert "x [2Jy" in run("mute", NAME, "--reason", "x\x1b[2Jy", *place)[1]
+    store = opened(folder)
+    (kept,) = load(store, datetime.now(UTC))
+    save(store, replace(kept, id="0" * 32, reason="o\x1bld", tool="a\rb"))
+    store.close()
+    text = run("mutes", *place)[1]
     assert "\x1b" not in text
     assert "\r" not in text
-    assert "x [2Jy" in text
+    assert "o ld" in text
 
 
 @pytest.mark.parametrize(
