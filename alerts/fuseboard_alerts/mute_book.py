@@ -10,7 +10,7 @@ from typing import Any, Final, Protocol
 
 from fuseboard_alerts.mutes import MOST, Mute, MuteError, draft, ended, find, load, save
 from fuseboard_alerts.storage import AlertStore
-from fuseboard_collector.errors import AccessDeniedError, StoreError
+from fuseboard_collector.errors import StoreError
 from fuseboard_collector.remote import RemoteReader
 
 MUTES_PATH: Final = "/api/v1/mutes"
@@ -84,7 +84,12 @@ class RemoteMutes:
     """
 
     def __init__(self, url: str, token: str | None = None, timeout: float = 20.0) -> None:
-        self._remote = RemoteReader(url, timeout, token)
+        # Whom it refuses for another reason is told so in its own words.
+        denied = (
+            f"the collector at {url.rstrip('/')} takes mutes with its token for sending only: give "
+            "it with --token or FUSEBOARD_TOKEN"
+        )
+        self._remote = RemoteReader(url, timeout, token, denied)
 
     def add(self, mute: Mute) -> None:
         """Add a mute."""
@@ -99,11 +104,6 @@ class RemoteMutes:
         try:
             with self._remote.operated(path, body) as answer:
                 found: dict[str, Any] = json.loads(answer.read())
-        except AccessDeniedError as error:
-            raise AccessDeniedError(
-                f"the collector at {self._remote.store_id} takes mutes with its token for sending "
-                "only: give it with --token or FUSEBOARD_TOKEN"
-            ) from error
         except ValueError as error:
             raise StoreError(f"{self._remote.store_id} does not answer like a collector") from error
         return found

@@ -31,17 +31,24 @@ class RemoteReader:
         url: Base address of the collector, for example ``http://127.0.0.1:4318``.
         timeout: Seconds to wait for an answer.
         token: The collector's token for reading, if it wants one.
+        denied: What to say where it wants a token, or another; None: how to give that for reading.
 
     Raises:
         ValueError: If the address is no HTTP URL.
     """
 
-    def __init__(self, url: str, timeout: float = 60.0, token: str | None = None) -> None:
+    def __init__(
+        self,
+        url: str,
+        timeout: float = 60.0,
+        token: str | None = None,
+        denied: str | None = None,
+    ) -> None:
         self.store_id = url.rstrip("/")
         self._links = Links(url, timeout)
         self._headers = {} if token is None else {"authorization": f"Bearer {token}"}
         kind = "a" if token is None else "another"
-        self._denied = (
+        self._denied = denied or (
             f"the collector at {self.store_id} wants {kind} token for reading: give its own with "
             "--read-token or FUSEBOARD_READ_TOKEN"
         )

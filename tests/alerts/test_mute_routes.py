@@ -210,6 +210,21 @@ def test_what_is_sent_twice_at_once_is_written_once(seeded: Seeded) -> None:
     assert rows.num_rows == 1
 
 
+def test_who_is_refused_without_a_token_is_not_sent_to_look_for_one(
+    seeded: Seeded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a dashboard away from a collector that has none."""
+    monkeypatch.setattr("fuseboard_alerts.mute_routes.is_here", lambda _: False)
+    now = datetime.now(UTC)
+    with listening(seeded.store, OPEN) as url:
+        with pytest.raises(AccessDeniedError, match="only clients on the collector's machine") as e:
+            RemoteMutes(url).add(draft(NAME, "from afar", now + HOUR, now))
+        assert "--token" not in str(e.value)
+        with pytest.raises(AccessDeniedError, match="only clients on the collector's machine"):
+            RemoteMutes(url).end("0" * 32)
+    assert mutes(seeded.store) == []
+
+
 def test_a_store_that_takes_nothing_says_why(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
