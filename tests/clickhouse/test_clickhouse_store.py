@@ -200,6 +200,22 @@ def test_retention_deletes_by_arrival_to_the_moment(database: Database, days: fl
     store.close()
 
 
+def test_retention_forgets_a_mute_whole_or_not_at_all(database: Database) -> None:
+    """The last row of one ends earlier than its first: without it the mute would begin again."""
+    store = database.open(retention_days=7)
+    now, day = datetime.now(UTC), timedelta(days=1)
+    lasting = draft("ToolCallSlow", "why", now + 5 * day, now - 20 * day)
+    over = draft("ToolCallSlow", "why", now - 10 * day, now - 20 * day)
+    for one in (lasting, ended(lasting, now - 19 * day), over, ended(over, now - 11 * day)):
+        save(store, one)
+    for _ in range(2):  # the second finds nothing to delete
+        store.apply_retention()
+        left = database.ask("SELECT id, count() FROM mutes GROUP BY id")
+        assert left == [(lasting.id, 2)]
+    assert load(store, now) == []
+    store.close()
+
+
 def test_memory_and_history_of_the_evaluator(store: ClickHouseStore) -> None:
     assert store.query("alert_memory_load").num_rows == 0
     for second, document in enumerate(['{"a": 1}', '{"b": "ü\\\\n\'"}']):

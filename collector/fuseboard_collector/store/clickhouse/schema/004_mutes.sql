@@ -1,7 +1,8 @@
 -- How bad an alert got, and alerts that somebody muted.
 ALTER TABLE alert_events ADD COLUMN IF NOT EXISTS peak Nullable(Float64);
 
--- Append-only: the newest row of an id counts. They are few, and kept.
+-- Append-only: the newest row of an id counts. They are few; retention deletes
+-- those that are over, each whole.
 CREATE TABLE IF NOT EXISTS mutes (
     id       String,
     set_at   DateTime64(6, 'UTC'),
