@@ -117,6 +117,19 @@ def test_a_mute_that_comes_when_it_fires_already_ends_with_another_notification(
     assert first["fingerprint"] == second["fingerprint"]
 
 
+def test_what_was_queued_before_a_mute_is_delivered_and_nothing_after_it(seeded: Seeded) -> None:
+    """As for a receiver that was away; it comes back under the mute, after a restart."""
+    retried(seeded, until=600)
+    run(judge(seeded, RETRY, notifiers=[Inbox()]), 307, 500)
+    save(seeded.store, mute(500, 3600))
+    inbox = Inbox()
+    evaluator = judge(seeded, RETRY, notifiers=[inbox])
+    changes = run(evaluator, 502, 2400)
+    deliver(evaluator)
+    assert inbox.summary() == [(NAME, "firing")]
+    assert states(changes, RETRY) == ["resolved"]
+
+
 def test_what_fired_and_ended_under_a_mute_is_never_told(seeded: Seeded) -> None:
     retried(seeded, until=600)
     assert sent(seeded, mute(300, 2400), until=2700) == []
