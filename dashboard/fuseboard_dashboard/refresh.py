@@ -51,12 +51,13 @@ def _refresh(frame: PageFrame) -> None:
         head.html(markup.heading(frame.title, frame.question, as_of))
 
     with panel(), waiting(say, lambda: len(view.read_times)):
-        if not frame.needs_calls or _has_calls(view):
+        if not frame.needs_calls or has_calls(view):
             frame.body(view)
     say(frame.stamp(view))
 
 
-def _has_calls(view: View) -> bool:
+def has_calls(view: View) -> bool:
+    """Tell whether there are calls in the window; draw what to do next where there are none."""
     if view.ask("page_totals")["calls"][0] > 0:
         empty.greet(view)
         return True

@@ -125,6 +125,21 @@ def test_filters_that_match_nothing_offer_a_reset(store: Store, page: str) -> No
     assert "tool" not in app.query_params
 
 
+@pytest.mark.parametrize("page", ["", "breakers"])
+def test_an_open_breaker_is_shown_where_the_window_has_no_call(store: Store, page: str) -> None:
+    now = UNTIL + timedelta(hours=1)
+    store.append(heartbeats("two", now - timedelta(seconds=5))).result(30)
+    serve(store, now=now)
+    app = open_page(page)
+    assert not app.exception
+    assert "fb-problem" not in html(app)
+    assert stat(app, "open-breakers") == 1
+    assert html(app).count('data-testid="fb-no-match"') == 1
+    if page == "":
+        assert 'data-tool="alpha" data-region="us-east" data-state="open"' in html(app)
+        assert "ToolCallRetryRateHigh" in html(app)
+
+
 def test_headline_numbers_follow_the_definitions(store: Store) -> None:
     serve(store)
     app = open_page()

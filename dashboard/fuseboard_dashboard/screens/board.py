@@ -15,7 +15,7 @@ from fuseboard_dashboard.charts.sparkline import sparkline
 from fuseboard_dashboard.data import rows as rows_of
 from fuseboard_dashboard.filters import Filters
 from fuseboard_dashboard.language import n, t
-from fuseboard_dashboard.refresh import PageFrame, show
+from fuseboard_dashboard.refresh import PageFrame, has_calls, show
 from fuseboard_dashboard.trouble import TROUBLED, Fuse, fuses
 from fuseboard_dashboard.view import View, panel
 
@@ -31,8 +31,8 @@ _ALERTS_SHOWN: Final = 2
 
 
 def page() -> None:
-    """Draw the page."""
-    show(PageFrame(t("Board"), t("What is wrong now?"), _body))
+    """Draw the page; alerts fire and breakers are open in a window without calls, too."""
+    show(PageFrame(t("Board"), t("What is wrong now?"), _body, needs_calls=False))
 
 
 def _body(view: View) -> None:
@@ -45,7 +45,15 @@ def _body(view: View) -> None:
             st.html(alerting.strip(view, active, _LINES_OF_ALERTS))
     with panel():
         found = fuses(view.ask("page_tools"), view.ask("page_breaker_states"), active)
-        st.html(markup.stats(_headline(view, found)))
+        if found or view.totals()["calls"]:
+            st.html(markup.stats(_headline(view, found)))
+    if not view.totals()["calls"]:
+        with panel():
+            if found:
+                _fuses(view, found)
+        has_calls(view)
+        return
+    has_calls(view)
     # Weighing slices takes longer than all the rest: who waits sees fuses meanwhile.
     changes = st.container()
     with panel():

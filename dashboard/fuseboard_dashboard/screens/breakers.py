@@ -16,7 +16,7 @@ from fuseboard_dashboard.charts import breaker_shares, breakers
 from fuseboard_dashboard.data import rows as rows_of
 from fuseboard_dashboard.downloads import download
 from fuseboard_dashboard.language import n, t
-from fuseboard_dashboard.refresh import PageFrame, show
+from fuseboard_dashboard.refresh import PageFrame, has_calls, show
 from fuseboard_dashboard.screens.tool import RETRY_LINE
 from fuseboard_dashboard.timecharts import time_chart
 from fuseboard_dashboard.view import View, panel
@@ -32,13 +32,15 @@ _COUNTS: Final = ("calls", "judged", "errors", "attempted", "retried")
 def page() -> None:
     """Draw the page; breakers may have changed in a window without calls."""
     question = t("Which breakers are open, since when, and what drove them there?")
-    show(PageFrame(t("Breakers"), question, _body, needs_calls=True))
+    show(PageFrame(t("Breakers"), question, _body, needs_calls=False))
 
 
 def _body(view: View) -> None:
     with panel():
         states = view.ask("page_breaker_states")
         if not len(states):
+            if not has_calls(view):
+                return
             words = t(
                 "No breaker is known here: no call of this window passed one. A tool has a "
                 "breaker if its policy gives it one: "
@@ -57,6 +59,7 @@ def _body(view: View) -> None:
         download(view, states.head(MOST_STATES), "breakers", "states")
     with panel(t("Transitions in the window"), t("Newest first.")):
         transitions.draw(view, moves)
+    has_calls(view)
 
 
 def _headline(states: pd.DataFrame, moves: pd.DataFrame) -> list[markup.Stat]:
