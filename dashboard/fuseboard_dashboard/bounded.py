@@ -20,10 +20,14 @@ def bounded(view: View, most: float = MOST_CALLS) -> tuple[View, str]:
     """Return the view of as much of the window as can be counted, and a sentence if it is less.
 
     Args:
-        view: Under its filters; they do not make reading the rows faster.
+        view: Under its filters; they do not make reading the rows faster, so all calls count.
         most: How many calls the window may have.
+
+    Returns:
+        The view, its filters pinned to what is left of the window so that links show the same,
+        and the sentence, empty if all of it is left.
     """
-    calls = view.totals()["calls"]
+    calls = calls_to_read(view)
     length = view.window.length
     if calls <= most:
         return view, ""
@@ -35,4 +39,11 @@ def bounded(view: View, most: float = MOST_CALLS) -> tuple[View, str]:
         "window: what follows is about its last {span}.",
         calls=theme.count(calls), span=theme.span(span),
     )  # fmt: skip
-    return replace(view, window=Window(view.window.until - span, view.window.until)), words
+    window = Window(view.window.until - span, view.window.until)
+    return replace(view, window=window, filters=view.filters.zoomed(window)), words
+
+
+def calls_to_read(view: View) -> float:
+    """Return how many calls the window has whatever is filtered: a scan passes over all of them."""
+    free = replace(view.filters, tools=(), regions=(), classes=())
+    return view.with_filters(free).totals()["calls"]

@@ -276,6 +276,25 @@ def test_a_window_of_too_many_calls_is_cut_and_says_so(store: Store) -> None:
     assert MOST_CALLS >= 10_000_000
 
 
+@pytest.mark.parametrize("chosen", [{"tools": ("beta",)}, {"regions": ("eu-west",)}])
+def test_a_filter_does_not_let_a_page_read_more(
+    store: Store, chosen: dict[str, tuple[str, ...]]
+) -> None:
+    """The store passes over all rows of the window for the few that are asked for."""
+    filters = Filters(**chosen)  # type: ignore[arg-type]
+    view = View(Source(store, clock=lambda: UNTIL), filters, WINDOW, UNTIL.tzinfo, "UTC")  # type: ignore[arg-type]
+    narrower, words = bounded(view, most=6)
+    assert narrower.window.length == timedelta(minutes=5)
+    assert "12 in this window" in words
+
+
+def test_links_and_comparisons_of_a_cut_window_are_about_what_is_left(store: Store) -> None:
+    view = View(Source(store, clock=lambda: UNTIL), Filters(), WINDOW, UNTIL.tzinfo, "UTC")  # type: ignore[arg-type]
+    narrower, _ = bounded(view, most=6)
+    assert narrower.filters.window(UNTIL + timedelta(days=1)) == narrower.window
+    assert narrower.before().window.until == narrower.window.since
+
+
 @pytest.mark.parametrize("name", ["page_answers", "page_costs"])
 def test_what_rollups_help_to_count_stays_the_same(empty_store: Store, name: str) -> None:
     dice = random.Random(11)

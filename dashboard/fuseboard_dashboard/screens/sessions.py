@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from fuseboard_dashboard import contexts, filters, markup, sessions, theme
-from fuseboard_dashboard.bounded import bounded
+from fuseboard_dashboard.bounded import bounded, calls_to_read
 from fuseboard_dashboard.charts import sessions as charts
 from fuseboard_dashboard.data import record
 from fuseboard_dashboard.data import rows as rows_of
@@ -40,7 +40,7 @@ def _body(whole: View) -> None:
         words = t(
             "Sessions are told from single calls, and there are {calls} in this window: what "
             "follows is about its last {span}.",
-            calls=theme.count(whole.totals()["calls"]), span=theme.span(view.window.length),
+            calls=theme.count(calls_to_read(whole)), span=theme.span(view.window.length),
         )  # fmt: skip
         st.html(markup.notice(words, theme.SEVERITY_MARKS["info"], "fb-bounded"))
     agent = _pick_agent(view)
