@@ -72,7 +72,8 @@ PAIRS: Final = (
 """The workbook's recommended parameters: 14.4, 6 and 1 for a period of 30 days."""
 
 STATES: Final = ("fast", "gone", "slow", "fine", "few")
-"""Worst first. few = too few calls for a verdict: less than one bad call is allowed."""
+"""Worst first. few = too few calls for a verdict: less than one bad call is allowed, and the bad
+ones may be chance."""
 
 
 def thresholds(period: timedelta) -> dict[str, float]:
@@ -162,7 +163,8 @@ def _judged(found: pd.DataFrame, period: timedelta) -> pd.DataFrame:
         )
         state = state.mask(is_fast, pair.state)
     state = state.mask((found["left"] <= 0) & (state != "fast"), "gone")
-    state = state.mask(allowed < 1 - 1e-9, "few")
+    is_little = (allowed < 1 - 1e-9) & (found["bad"] < LEAST_BAD)
+    state = state.mask(is_little, "few")
     ranks = {name: rank for rank, name in enumerate(STATES)}
     return found.assign(seconds_left=seconds, state=state, rank=state.map(ranks).astype("int64"))
 

@@ -50,6 +50,14 @@ def test_a_budget_of_ten_bad_calls_of_which_four_were_made() -> None:
     assert (row["state"], row["total"], row["bad"]) == ("fine", 1000, 4)
 
 
+def test_few_calls_that_all_fail_are_no_lack_of_calls() -> None:
+    """Less than one bad call was allowed of these 90; a verdict needs no more than they say."""
+    row = judged((90, 90), w5m=(90, 90), w1h=(90, 90))
+    assert row["state"] == "fast"
+    assert judged((90, 90))["state"] == "gone"
+    assert judged((90, 2), w5m=(90, 2), w1h=(90, 2))["state"] == "few"
+
+
 def test_burn_rate_is_the_share_of_bad_calls_over_the_share_allowed() -> None:
     row = judged((1000, 4), w1h=(50, 1), w6h=(400, 2))
     assert row["burn_1h"] == pytest.approx(2.0)
