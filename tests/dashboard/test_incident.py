@@ -170,6 +170,12 @@ def test_a_dip_in_calls_is_told_and_ragged_ends_are_none(empty_store: Store, loo
     assert words == "only 0 calls in 1 min, usually 120"
 
 
+def test_the_time_before_the_first_call_of_all_is_no_dip(empty_store: Store, look: Look) -> None:
+    new = [ToolCall("new", end=at(n / 60), weight=2.0) for n in range(1830, 3600)]
+    empty_store.append(Batch(calls=new)).result(60)
+    assert told(look(), "dip") == []
+
+
 def test_no_more_entries_than_a_page_holds(
     empty_store: Store, look: Look, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -40,6 +40,7 @@ class Evidence:
         slices: Rows of ``page_incident_slices``.
         series: Rows of ``page_incident_series``.
         calls: Calls by bucket of the window, 0 where there were none.
+        first_start: When the first call of all began; None where there is none.
         totals: The row of ``page_incident_totals``.
         all_calls: Calls of the window.
         processes: Rows of ``page_processes``, from a day before the window on.
@@ -59,6 +60,7 @@ class Evidence:
     slices: pd.DataFrame
     series: pd.DataFrame
     calls: pd.Series
+    first_start: datetime | None
     totals: dict[str, Any]
     all_calls: float
     processes: pd.DataFrame
@@ -87,6 +89,7 @@ def gather(view: View) -> Evidence:
     axis = view.axis(BUCKETS)
     outcomes = view.buckets("page_outcomes", axis, classes=None)
     calls = axis.fill(outcomes.groupby("bucket", as_index=False)[["calls"]].sum(), ["calls"])
+    first = view.ask("page_store")["first_start"][0]
     rises, untold = _rises(view)
     shorter, is_cut = bounded(view)
     note = ""
@@ -105,6 +108,7 @@ def gather(view: View) -> Evidence:
         slices=shorter.ask("page_incident_slices"),
         series=view.buckets("page_incident_series", axis),
         calls=calls["calls"],
+        first_start=None if pd.isna(first) else first.to_pydatetime(),
         totals=record(shorter.ask("page_incident_totals")),
         all_calls=float(outcomes["calls"].sum()),
         processes=view.ask("page_processes", seen_since=rfc3339(view.window.since - LOOK_BACK)),

@@ -126,8 +126,13 @@ def _exactly(evidence: Evidence, tool: str, bucket: pd.Timestamp) -> datetime:
 
 
 def _dips(evidence: Evidence) -> Iterator[Entry]:
-    """Yield each stretch with less than half as many calls as usual; ragged ends don't count."""
+    """Yield each stretch with less than half as many calls as usual; ragged ends don't count.
+
+    Nor do buckets from before the first call of all: nothing fell silent there.
+    """
     inner = evidence.calls.iloc[1:-1]
+    if evidence.first_start is not None:
+        inner = inner[inner.index > evidence.first_start]
     busy = inner[inner > 0]
     usual = float(busy.median()) if len(busy) else 0.0
     if usual < LEAST_USUAL:
