@@ -19,10 +19,15 @@ def moment(view: View) -> datetime:
     return view.source.clock() if view.filters.is_live else view.window.until
 
 
-def in_force(view: View) -> list[Mute]:
-    """Return the mutes that have not ended, the next to end first."""
+def in_force(view: View, when: datetime | None = None) -> list[Mute]:
+    """Return the mutes that have not ended, the next to end first.
+
+    Args:
+        view: For the store and the moment.
+        when: Another moment.
+    """
     # Not from the cache: who has just muted something looks at once whether it is.
-    found = view.source.reader.query("alert_mutes", {"until": rfc3339(moment(view))})
+    found = view.source.reader.query("alert_mutes", {"until": rfc3339(when or moment(view))})
     return [from_row(row) for row in found.to_pylist()]
 
 

@@ -35,7 +35,8 @@ def draw(view: View, active: pd.DataFrame) -> None:
         active: Rows of ``page_alerts_now``: the first is what the form begins with.
     """
     _say()
-    mutes = muted.in_force(view)
+    # What is listed can be ended, and what is set is set now, however the window is pinned.
+    mutes = muted.in_force(view, view.source.clock())
     for mute in mutes[:MOST]:
         _listed(view, mute)
     if len(mutes) > MOST:
@@ -85,7 +86,7 @@ def _form(view: View, active: pd.DataFrame) -> None:
                    UNTIL: t("until the time below")}  # fmt: skip
         st.radio(t("For"), list(lengths), key="fb_mute_for", horizontal=True,
                  format_func=lambda key: lengths[key])  # fmt: skip
-        later = (muted.moment(view) + LENGTHS["8h"]).astimezone(view.zone).replace(tzinfo=None)
+        later = (view.source.clock() + LENGTHS["8h"]).astimezone(view.zone).replace(tzinfo=None)
         st.datetime_input(t("Until ({zone})", zone=view.zone_name), value=later.replace(second=0),
                           key="fb_mute_until")  # fmt: skip
         st.text_area(t("Reason"), key="fb_mute_reason", max_chars=LONGEST_REASON, height=68,

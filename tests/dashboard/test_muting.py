@@ -245,3 +245,16 @@ def test_the_history_tells_how_long_each_alert_lasted_and_its_worst(store: Store
     firing = shown[shown["alert"] == RETRY].iloc[0]
     assert firing["lasted"] == "11 min 20 s"
     assert firing["state"].endswith("Firing")
+
+
+@pytest.mark.parametrize("query", [{"to": "2026-01-05T12:15:00Z"}, {"from": "2026-01-05T12:00:00Z",
+                                   "to": "2026-01-05T12:10:00Z"}])  # fmt: skip
+def test_a_paused_page_lists_the_mutes_of_now(store: Store, query: dict[str, str]) -> None:
+    now = UNTIL + 24 * HOUR
+    save(store, draft(RETRY, "over since", UNTIL + 2 * HOUR, UNTIL - HOUR))
+    serve(store, now=now, mutes=StoreMutes(store, lambda: now))
+    app = open_page("alerts", query)
+    assert 'data-testid="fb-mute" ' not in html(app)
+    assert app.datetime_input(key="fb_mute_until").value == (now + 8 * HOUR).replace(tzinfo=None)
+    assert "just set" in html(fill(app, "just set"))
+    assert len(re.findall('data-testid="fb-mute" ', html(app))) == 1
