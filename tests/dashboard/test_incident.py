@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -17,6 +18,8 @@ from fuseboard_dashboard.filters import Filters
 from fuseboard_dashboard.incidents import timeline
 from fuseboard_dashboard.incidents.report import Incident, incident, to_markdown
 from fuseboard_dashboard.incidents.wording import plain
+from fuseboard_dashboard.language import speaking
+from fuseboard_dashboard.screens import incident as incident_page
 from fuseboard_dashboard.source import Source
 from fuseboard_dashboard.view import View
 from fuseboard_dashboard.windows import Window
@@ -174,6 +177,19 @@ def test_the_time_before_the_first_call_of_all_is_no_dip(empty_store: Store, loo
     new = [ToolCall("new", end=at(n / 60), weight=2.0) for n in range(1830, 3600)]
     empty_store.append(Batch(calls=new)).result(60)
     assert told(look(), "dip") == []
+
+
+def test_the_report_is_in_the_language_of_who_clicked(empty_store: Store, look: Look) -> None:
+    """Streamlit makes a file when it is clicked, in a thread that no session belongs to."""
+    fill(empty_store)
+    view = View(Source(empty_store), Filters(since=SINCE, to=UNTIL), Window(SINCE, UNTIL), UTC,
+                "UTC")  # fmt: skip
+    with speaking("zh"):
+        expected = to_markdown(look(), UTC, "UTC")
+        make = incident_page.report_maker(look(), view, "")
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(make).result() == expected
+    assert expected != to_markdown(look(), UTC, "UTC")
 
 
 def test_no_more_entries_than_a_page_holds(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC
 from functools import partial
 from urllib.parse import urlsplit, urlunsplit
 
 import streamlit as st
 
-from fuseboard_dashboard import empty, markup, theme
+from fuseboard_dashboard import empty, language, markup, theme
 from fuseboard_dashboard.changed import link
 from fuseboard_dashboard.charts import calls
 from fuseboard_dashboard.downloads import file_stem
@@ -142,12 +143,25 @@ def _row(view: View, entry: Entry) -> str:
 
 
 def _download(view: View, found: Incident) -> None:
-    text = partial(to_markdown, found, view.zone, view.zone_name, _address())
     st.download_button(
-        t("Report in Markdown"), data=text, mime="text/markdown", key="fb_incident_report",
+        t("Report in Markdown"), data=report_maker(found, view, _address()),
+        mime="text/markdown", key="fb_incident_report",
         file_name=f"{file_stem('incident', 'report', view.window)}.md", on_click="ignore",
         icon=":material/download:", help=t("The summary and the whole timeline, times in UTC"),
     )  # fmt: skip
+
+
+def report_maker(found: Incident, view: View, address: str) -> Callable[[], str]:
+    """Return what makes the report, in the language of now.
+
+    A click runs it in a thread that no session belongs to: there nothing tells who reads.
+    """
+    return partial(_report, language.current(), found, view, address)
+
+
+def _report(spoken: str, found: Incident, view: View, address: str) -> str:
+    with language.speaking(spoken):
+        return to_markdown(found, view.zone, view.zone_name, address)
 
 
 def _address() -> str:
