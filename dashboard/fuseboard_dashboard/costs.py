@@ -18,7 +18,7 @@ from fuseboard_dashboard.timecharts import time_chart
 from fuseboard_dashboard.view import View, panel
 
 MOST_TOOLS: Final = 100
-_SUMS: Final = ["successful", "cost", "failed_cost", "degraded_cost", "error_cost"]
+_SUMS: Final = ["priced_successes", "cost", "failed_cost", "degraded_cost", "error_cost"]
 
 
 def draw(whole: View) -> None:
@@ -43,7 +43,7 @@ def draw(whole: View) -> None:
 
 
 def _headline(total: pd.Series) -> list[markup.Stat]:
-    each = ratio(total["cost"], total["successful"])
+    each = ratio(total["cost"], total["priced_successes"])
     parts = (
         ("cost-failed", t("Failed attempts"), total["failed_cost"],
          t("cost of attempts that failed, whatever became of their calls")),
@@ -57,7 +57,8 @@ def _headline(total: pd.Series) -> list[markup.Stat]:
                     t("of tools that report it"), hint=t("cost of all their calls")),
         *(_part(name, label, value, total["cost"], hint) for name, label, value, hint in parts),
         markup.Stat("cost-per-success", t("Per successful call"), theme.amount(each), each,
-                    t("all cost included"), hint=t("cost in all / calls that ended ok or partial")),
+                    t("all cost included"),
+                    hint=t("cost in all / calls that ended ok or partial and tell what they cost")),
     ]  # fmt: skip
 
 

@@ -49,7 +49,8 @@ def store(empty_store: Store) -> Store:
 def test_costs_of_tools_that_report_them(ask: Ask) -> None:
     assert ask("page_costs") == [
         {"tool": "paid", "calls": 4, "successful": 2, "cost": 2.75, "failed_cost": 1.5,
-         "degraded_cost": 0.5, "error_cost": 0.75, "cost_per_success": 1.375},
+         "degraded_cost": 0.5, "error_cost": 0.75, "priced_successes": 2,
+         "cost_per_success": 1.375},
     ]  # fmt: skip
     assert ask("page_costs", regions=["us"]) == []
 
@@ -58,6 +59,25 @@ def test_costs_per_bucket_are_of_attempts(ask: Ask) -> None:
     rows = ask("page_cost_series", bucket_us=2**61)
     assert [(r["attempt_cost"], r["failed_cost"]) for r in rows] == [(2.5, 1.5)]
     assert [r["failed_cost"] for r in ask("page_cost_series")] == [0, 0.5, 0.75, 0.25]
+
+
+@pytest.mark.parametrize("outcome", ["abandoned", "interrupted", "cancelled"])
+def test_a_call_that_nobody_waited_for_did_not_fail(store: Store, ask: Ask, outcome: str) -> None:
+    left = priced("paid", 300, 4.0, attempts=1, outcome=outcome)
+    store.append(Batch(calls=[left])).result(30)
+    (row,) = ask("page_costs")
+    assert (row["cost"], row["failed_cost"], row["error_cost"]) == (6.75, 1.5, 0.75)
+    rows = ask("page_cost_series", bucket_us=2**61)
+    assert [(r["attempt_cost"], r["failed_cost"]) for r in rows] == [(6.5, 1.5)]
+
+
+def test_successes_that_tell_no_cost_do_not_make_the_others_cheaper(store: Store) -> None:
+    untold = [priced("paid", 300 + second, None) for second in range(6)]
+    store.append(Batch(calls=untold)).result(30)
+    serve(store)
+    app = open_page("retries")
+    assert stat(app, "cost-per-success") == 1.375
+    assert "ended ok or partial and tell" in html(app)
 
 
 def test_the_page_tells_what_retries_and_failures_waste(store: Store) -> None:

@@ -2,7 +2,8 @@
 -- no attempt's. Buckets as in page_series. Parameters: since, until, tools, regions, bucket_us
 -- (microseconds).
 SELECT @bucket("end", $bucket_us::BIGINT) AS bucket, SUM(weight * cost) AS attempt_cost,
-       SUM(CASE WHEN result = 'failure' THEN weight * cost ELSE 0 END) AS failed_cost
+       SUM(CASE WHEN result = 'failure' AND error_class IS NOT NULL THEN weight * cost ELSE 0 END)
+           AS failed_cost
 FROM attempts
 WHERE "end" > $since::TIMESTAMP AND "end" <= $until::TIMESTAMP
   AND cost IS NOT NULL
