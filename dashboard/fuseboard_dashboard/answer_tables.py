@@ -7,6 +7,7 @@ from typing import Any, Final
 import pandas as pd
 import streamlit as st
 
+from fuseboard.conventions import Outcome
 from fuseboard_dashboard import answers, markup, tables, theme, traces
 from fuseboard_dashboard.data import rows as rows_of
 from fuseboard_dashboard.downloads import download
@@ -17,12 +18,13 @@ MOST_PLACES: Final = 100
 MOST_CAUSES: Final = 30
 
 
-def draw(view: View, places: pd.DataFrame) -> None:
+def draw(view: View, places: pd.DataFrame, everywhere: pd.DataFrame) -> None:
     """Draw all tables.
 
     Args:
         view: For the window and filters.
         places: Rows of ``page_answers`` with their kinds.
+        everywhere: The same whatever classes are chosen, for caches.
     """
     words = t("Share of the calls there that were to be answered. A cell leads to its calls.")
     with panel(t("Tool × region × source"), words):
@@ -33,7 +35,7 @@ def draw(view: View, places: pd.DataFrame) -> None:
     with panel(t("What stood in"), t("Fallbacks by name, and how far they can be trusted.")):
         _fallbacks(view)
     with panel(t("Caches"), t("Hits are answers within their time; they make no attempt.")):
-        _caches(view, answers.caches(places))
+        _caches(view, answers.caches(everywhere))
     with panel(t("Sample calls"), t("Newest degraded and partial calls first.")):
         _samples(view)
 
@@ -100,8 +102,12 @@ def _cause(view: View, row: Any) -> list[str]:
     has_class = isinstance(row.error_class, str)
     own = view.filters.narrowed(error_class=row.error_class if has_class else None)
     extra = [("classifier", row.classifier_id)] if isinstance(row.classifier_id, str) else []
+    if row.outcome == Outcome.PARTIAL:
+        extra.append(("answer", "partial"))
     outcome = markup.badge(theme.mark(theme.OUTCOME_MARKS, row.outcome))
-    words = markup.link(f"<u>{markup.esc(answers.cause(row))}</u>", own.link("degradation", extra))
+    words = markup.esc(answers.cause(row))
+    if has_class or extra:  # else it would lead to all calls
+        words = markup.link(f"<u>{words}</u>", own.link("degradation", extra))
     return [
         f"{outcome} {words}",
         markup.badge(theme.mark(theme.CLASS_MARKS, row.error_class)) if has_class else _mute(),

@@ -227,6 +227,26 @@ def test_a_cell_leads_to_the_calls_behind_it(degraded: Store) -> None:
     assert re.match(r"trace\?tool=rates&region=us-east&trace=[0-9a-f]{32}&at=", row["trace"])
 
 
+def test_a_filter_of_classes_does_not_turn_hits_into_misses(degraded: Store) -> None:
+    serve(degraded)
+    app = open_page("degradation", {"tool": "rates", "class": "L4_persistent"})
+    assert stat(app, "cache-hit-ratio") == pytest.approx(2 / 9)
+    assert 'href="degradation?tool=rates&amp;class=L4_persistent&amp;region=us-east' in html(app)
+    assert "No cache at work here" not in html(app)
+
+
+def test_a_cause_leads_to_its_own_calls_or_nowhere(empty_store: Store) -> None:
+    calls = [ToolCall(**PLACE, end=at(60), outcome="partial"),
+             ToolCall(**PLACE, end=at(61), outcome="degraded")]  # fmt: skip
+    empty_store.append(Batch(calls=calls)).result(30)
+    serve(empty_store)
+    drawn = html(open_page("degradation"))
+    assert 'href="degradation?answer=partial"' in drawn
+    assert "<u>Parts of the answer failed</u>" in drawn
+    assert "Live call failed" in drawn
+    assert "<u>Live call failed</u>" not in drawn
+
+
 def test_a_kind_that_does_not_exist_is_ignored(degraded: Store) -> None:
     serve(degraded)
     app = open_page("degradation", {"answer": "<b>"})

@@ -33,12 +33,14 @@ def _body(whole: View) -> None:
     axis = view.axis(60)
     series = answers.with_kinds(view.buckets("page_answer_series", axis))
     places = answers.with_kinds(view.ask("page_answers"))
+    # A hit handles no fault: under a filter of classes there would be none.
+    everywhere = answers.with_kinds(view.ask("page_answers", classes=None))
     with panel():
-        st.html(markup.stats(_headline(view, series, places)))
+        st.html(markup.stats(_headline(view, series, everywhere)))
     unreal = series[series["kind"] != answers.LIVE]
     if not len(unreal):
         _all_live()
-        if not len(places):
+        if not len(everywhere):
             return
     left, right = st.columns(2, gap="medium")
     with (
@@ -60,7 +62,7 @@ def _body(whole: View) -> None:
         shown = kinds[kinds["kind"] != answers.LIVE]
         if len(shown):
             st.plotly_chart(charts.confidence(shown), key="degradation_confidence")
-    answer_tables.draw(view, places)
+    answer_tables.draw(view, places, everywhere)
 
 
 def _all_live() -> None:
@@ -86,7 +88,7 @@ def _ages(view: View) -> None:
     st.html(markup.quiet(words))
 
 
-def _headline(view: View, series: pd.DataFrame, places: pd.DataFrame) -> list[markup.Stat]:
+def _headline(view: View, series: pd.DataFrame, everywhere: pd.DataFrame) -> list[markup.Stat]:
     row, filters = view.totals(), view.filters
     counts = series.groupby("kind")["calls"].sum()
     items = [
@@ -111,7 +113,7 @@ def _headline(view: View, series: pd.DataFrame, places: pd.DataFrame) -> list[ma
                 href=filters.link("degradation", [("answer", kind)]), hint=_hint(kind),
             )
         )  # fmt: skip
-    return [*items, _hits(places), _age(view)]
+    return [*items, _hits(everywhere), _age(view)]
 
 
 def _hint(kind: str) -> str:
