@@ -567,8 +567,8 @@ def test_processes_and_their_versions(store: Store, ask: Ask) -> None:
     rows = [(r["instance"], r["version"], r["first_beat"], r["last_beat"])
             for r in ask("page_processes")]  # fmt: skip
     assert rows == [
-        ("one", "1", at(-60).replace(tzinfo=None), at(30).replace(tzinfo=None)),
         ("two", "2", at(60).replace(tzinfo=None), at(90).replace(tzinfo=None)),
+        ("one", "1", at(-60).replace(tzinfo=None), at(30).replace(tzinfo=None)),
     ]
     assert len(ask("page_processes", seen_since=_text(at(40)))) == 1
 
