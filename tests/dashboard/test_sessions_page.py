@@ -109,6 +109,15 @@ def test_a_session_is_told_step_by_step(running: Store) -> None:
     assert all(str(link).startswith("trace?") for link in steps["trace"])
 
 
+def test_a_circle_leads_to_its_calls_whatever_the_viewers_window_is(running: Store) -> None:
+    serve(running, now=UNTIL + timedelta(days=2))
+    drawn = html(open_page("sessions", {"session": LOOPING, "at": AT, "class": "L1_input"}))
+    for page in ("errors", "tool"):
+        (query,) = re.findall(rf'href="{page}\?(from=[^"]*tool=search[^"]*)"', drawn)
+        assert query.startswith("from=2026-01-05T11%3A31%3A45Z&amp;to=2026-01-05T12%3A31%3A46Z")
+        assert "class" not in query
+
+
 def test_the_spent_budget_counts_attempts_and_retries(running: Store) -> None:
     app = open_page("sessions", {"session": FAILING, "at": AT})
     assert stat(app, "session-attempts") == 4

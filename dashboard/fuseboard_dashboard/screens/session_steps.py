@@ -85,7 +85,8 @@ def _circle(view: View, circle: Circle) -> str:
         first=view.clock(first["start"]), last=view.clock(last["end"]),
     )  # fmt: skip
     ends = n("{count} failed.", "{count} failed.", lost) if lost else t("None of them failed.")
-    own = view.filters.narrowed(tool=circle.tool)
+    near = traces.filters_near(view.filters, view.window, last["end"], view.source.clock())
+    own = near.narrowed(tool=circle.tool)
     ways = [
         (t("First trace"), traces.link(view.filters, first["trace_id"], first["end"])),
         (t("Last trace"), traces.link(view.filters, last["trace_id"], last["end"])),
