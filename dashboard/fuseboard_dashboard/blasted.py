@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final
 
@@ -30,7 +31,8 @@ def draw(view: View, blasts: list[Blast]) -> str:
 
 
 def _row(view: View, one: Blast) -> list[str]:
-    own = view.filters.narrowed(tool=one.tool, region=one.region)
+    # What a breaker did is counted whatever classes are chosen: so must be what a number leads to.
+    own = replace(view.filters.narrowed(tool=one.tool, region=one.region), classes=())
     mark = theme.mark(theme.STATE_MARKS, one.state)
     named = f"{markup.link(markup.name(one.breaker), own.link('tool'))} {markup.badge(mark)}"
     words = markup.esc(sentence(one, view.window.length))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any, Final
 
@@ -73,7 +74,7 @@ def _spaced(name: str) -> str:
 
 
 def _cells(view: View, period: Window, row: Any, limits: dict[str, float]) -> list[str]:
-    own = view.filters.narrowed(tool=row.tool)
+    own = replace(view.filters.narrowed(tool=row.tool), classes=())  # as its numbers are
     mark = theme.BUDGET_MARKS[row.state]
     state = markup.badge(mark, state_words(row.state), loud=row.state == "fast")
     return [

@@ -207,6 +207,13 @@ def test_the_page_tells_the_blast_radius_with_links(opened: Store) -> None:
     assert "the newest 10 s ago" in html(app)
 
 
+def test_what_a_breaker_did_leads_to_calls_of_all_classes(opened: Store) -> None:
+    serve(opened)
+    drawn = html(open_page("breakers", {"class": "L1_input"}))
+    for page in ("errors", "degradation"):
+        assert f'href="{page}?tool=gamma&amp;region=eu"' in drawn
+
+
 def test_a_page_of_calm_breakers_says_that_none_opened(empty_store: Store) -> None:
     call = ToolCall("calm", end=at(60), region="eu", breaker_state="closed")
     empty_store.append(Batch(calls=[call])).result(30)

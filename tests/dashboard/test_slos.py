@@ -113,6 +113,13 @@ def test_a_count_leads_to_its_calls_in_its_window(slo_store: Store) -> None:
     assert stat(app, "errors") == 8
 
 
+def test_a_count_of_all_classes_leads_to_all_of_them(slo_store: Store) -> None:
+    serve(slo_store)
+    page = html(open_page("slos", {"class": "L1_input"}))
+    hour = "errors?from=2026-01-05T11%3A15%3A00Z&amp;to=2026-01-05T12%3A15%3A00Z&amp;tool=burning"
+    assert f'href="{hour}"' in page
+
+
 def test_a_layer_leads_to_its_calls(slo_store: Store) -> None:
     serve(slo_store)
     page = html(open_page("slos"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
@@ -30,7 +30,7 @@ class Evidence:
 
     Attributes:
         window: The window.
-        filters: Pinned to the window, so that a link shows the same numbers.
+        filters: Pinned to the window and of all classes, so that a link shows the same numbers.
         bucket: Width of the buckets of series and calls.
         alerts: Rows of ``page_alert_history``, oldest first.
         firing_before: Rows of ``page_alerts_now`` at the window's start.
@@ -98,7 +98,7 @@ def gather(view: View) -> Evidence:
                  "window.", span=theme.span(shorter.window.length))  # fmt: skip
     return Evidence(
         window=view.window,
-        filters=view.filters.zoomed(view.window),
+        filters=replace(view.filters.zoomed(view.window), classes=()),
         bucket=timedelta(seconds=axis.bucket_seconds),
         alerts=_mine(view, view.ask("page_alert_history")).iloc[::-1],
         firing_before=_mine(view, view.ask("page_alerts_now", until=rfc3339(view.window.since))),
