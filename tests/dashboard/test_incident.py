@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
+import pyarrow as pa
 import pytest
 
 from fuseboard_alerts import mutes
 from fuseboard_collector.store import Batch, Store, ToolCall
 from fuseboard_dashboard import bounded
 from fuseboard_dashboard.filters import Filters
-from fuseboard_dashboard.incidents import timeline
+from fuseboard_dashboard.incidents import summary, timeline
 from fuseboard_dashboard.incidents.report import Incident, incident, to_markdown
 from fuseboard_dashboard.incidents.wording import plain
 from fuseboard_dashboard.language import speaking
@@ -24,7 +27,7 @@ from fuseboard_dashboard.source import Source
 from fuseboard_dashboard.view import View
 from fuseboard_dashboard.windows import Window
 
-from .conftest import html, open_page, serve, stat
+from .conftest import FlakyReader, html, open_page, serve, stat
 from .incident_drama import SINCE, UNTIL, alerts, at, calls, fill
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "incident.md"
@@ -85,6 +88,55 @@ def test_when_it_began_does_not_depend_on_the_window(
     trouble = look(until=until).summary.trouble
     assert trouble is not None
     assert (trouble.began, trouble.is_over) == (at(20).replace(tzinfo=None), until == 60)
+
+
+def test_a_rise_is_told_of_where_it_began_not_at_a_bad_call_of_every_day(
+    empty_store: Store, look: Look
+) -> None:
+    fill(empty_store)
+    stray = [ToolCall("search", end=at(minute), region="us-east", service="agent", outcome="error",
+                      error_class="L3_transient", attempts=1)
+             for minute in (-50, -31, -12, 3, 11)]  # fmt: skip
+    empty_store.append(Batch(calls=stray)).result(60)
+    found = look()
+    assert told(found, "first")[0][0] == 3
+    assert [minute for minute, _ in told(found, "change")] == [20]
+    without = dataclasses.replace(found.summary.trouble, tool="another")  # type: ignore[type-var]
+    entries, _ = timeline.timeline(found.evidence, without)
+    (change,) = (entry for entry in entries if entry.kind == "change")
+    assert at(19.5) <= change.moment.replace(tzinfo=UTC) <= at(20.5)
+
+
+def test_an_alert_about_another_tool_does_not_detect_the_trouble(
+    empty_store: Store, look: Look
+) -> None:
+    fill(empty_store)
+    other = alerts((21, "firing"))
+    labels = json.dumps({"job": "agent", "tool": "calm"})
+    place = other.column_names.index("labels")
+    empty_store.insert("alert_events", other.set_column(place, "labels", pa.array([labels])))
+    lines = {line.id: line.moment for line in look().summary.milestones}
+    assert lines["detected"] == at(23).replace(tzinfo=None)
+
+
+def test_the_first_opening_is_known_where_many_transitions_follow(
+    empty_store: Store, look: Look
+) -> None:
+    fill(empty_store)
+    found = look()
+    assert found.summary.trouble is not None
+    newest = dataclasses.replace(found.evidence, transitions=found.evidence.transitions.iloc[-2:])
+    calm = dataclasses.replace(found.summary.trouble, first_degraded=None)
+    line = summary._mitigated(newest, calm)
+    assert line.moment == at(25).replace(tzinfo=None)
+    assert plain(line.sentence) == "breaker search/us-east opened, 5 min after it began"
+
+
+def test_links_are_of_all_classes_as_the_numbers_are(empty_store: Store, look: Look) -> None:
+    fill(empty_store)
+    found = look(classes=("L1_input",))
+    assert found.evidence.totals["affected"] == 105
+    assert "L1_input" not in to_markdown(found, UTC, "UTC")
 
 
 def test_what_did_not_happen_is_said(empty_store: Store, look: Look) -> None:
@@ -212,7 +264,35 @@ def test_of_too_many_calls_the_last_are_counted_and_said(
     monkeypatch.setattr(bounded.bounded, "__defaults__", (300,))
     found = look(until=41)
     assert found.evidence.totals["affected"] == 83  # of the last 15 minutes
+    assert found.evidence.all_calls == 180
     assert "Bad calls are counted in the last 15 min only" in to_markdown(found, UTC, "UTC")
+
+
+def test_a_trouble_before_what_is_counted_is_told_without_reading_its_calls(
+    empty_store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(empty_store)
+    reader = FlakyReader(empty_store)
+    asked: list[str] = []
+    query = reader.query
+
+    def watched(name: str, parameters: Mapping[str, object] | None = None) -> pa.Table:
+        if name == "page_incident_slices":
+            asked.append(str((parameters or {})["since"]))
+        return query(name, parameters)
+
+    monkeypatch.setattr(reader, "query", watched)
+    monkeypatch.setattr(bounded.bounded, "__defaults__", (100,))
+    filters = Filters(since=SINCE, to=UNTIL)
+    found = incident(View(Source(reader), filters, Window(SINCE, UNTIL), UTC, "UTC"))
+    assert found.evidence.counted == Window(at(55), UNTIL)
+    assert min(asked) >= "2026-01-05T12:40:00Z"
+    trouble = found.summary.trouble
+    assert trouble is not None
+    assert (trouble.tool, trouble.is_over) == ("search", True)
+    # To a bucket of half a minute; what ends with a bucket belongs to it.
+    assert (trouble.began, trouble.first_degraded) == (
+        at(19.5).replace(tzinfo=None), at(24.5).replace(tzinfo=None))  # fmt: skip
 
 
 def test_filters_leave_out_what_is_about_others(empty_store: Store, look: Look) -> None:

@@ -42,7 +42,8 @@ class Evidence:
         calls: Calls by bucket of the window, 0 where there were none.
         first_start: When the first call of all began; None where there is none.
         totals: The row of ``page_incident_totals``.
-        all_calls: Calls of the window.
+        all_calls: Calls that these are of.
+        counted: The part of the window that slices and totals are of.
         processes: Rows of ``page_processes``, from a day before the window on.
         rises: What changed surely, the most telling first.
         untold: Why nothing is said of what changed; empty if it is.
@@ -63,6 +64,7 @@ class Evidence:
     first_start: datetime | None
     totals: dict[str, Any]
     all_calls: float
+    counted: Window
     processes: pd.DataFrame
     rises: tuple[Change, ...]
     untold: str = ""
@@ -110,7 +112,8 @@ def gather(view: View) -> Evidence:
         calls=calls["calls"],
         first_start=None if pd.isna(first) else first.to_pydatetime(),
         totals=record(shorter.ask("page_incident_totals")),
-        all_calls=float(outcomes["calls"].sum()),
+        all_calls=shorter.totals()["calls"],
+        counted=shorter.window,
         processes=view.ask("page_processes", seen_since=rfc3339(view.window.since - LOOK_BACK)),
         rises=rises,
         untold=untold,
@@ -118,9 +121,17 @@ def gather(view: View) -> Evidence:
     )
 
 
-def moments(view: View, tool: str, window: Window) -> pd.DataFrame:
-    """Return the rows of ``page_incident_slices`` of one tool in a part of the window."""
-    return view.ask("page_incident_slices", tools=[tool], since=rfc3339(window.since),
+def moments(view: View, counted: Window, tool: str, window: Window) -> pd.DataFrame:
+    """Return the rows of ``page_incident_slices`` of one tool in a part of the window.
+
+    Args:
+        view: For the store and the regions.
+        counted: What may be counted of the window; single calls before it are not read.
+        tool: The tool.
+        window: The part.
+    """
+    since = min(max(window.since, counted.since), window.until)
+    return view.ask("page_incident_slices", tools=[tool], since=rfc3339(since),
                     until=rfc3339(window.until))  # fmt: skip
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
+from functools import partial
 
 from fuseboard_dashboard.incidents import evidence as gathering
 from fuseboard_dashboard.incidents.entry import Entry
@@ -40,8 +41,8 @@ class Incident:
 def incident(view: View) -> Incident:
     """Return what happened in a view's window."""
     evidence = gather(view)
-    summary = summarise(evidence, lambda tool, window: gathering.moments(view, tool, window))
-    entries, left_out = timeline(evidence)
+    summary = summarise(evidence, partial(gathering.moments, view, evidence.counted))
+    entries, left_out = timeline(evidence, summary.trouble)
     return Incident(evidence, summary, tuple(entries), left_out)
 
 

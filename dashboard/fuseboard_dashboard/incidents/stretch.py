@@ -9,7 +9,7 @@ from typing import Final
 
 import pandas as pd
 
-from fuseboard_dashboard.incidents.evidence import Evidence
+from fuseboard_dashboard.incidents.evidence import Evidence, naive
 from fuseboard_dashboard.windows import Window
 
 LEAST_BAD: Final = 2
@@ -34,7 +34,7 @@ class Trouble:
 
     Attributes:
         tool: The tool.
-        began: Its first bad call, naive UTC.
+        began: Its first bad call, naive UTC; known to a bucket's width in long windows.
         last_bad: Its last one.
         first_degraded: The first answer that stood in; None if none did.
         is_over: Whether calls went well again for a while before the window's end.
@@ -73,6 +73,9 @@ def find_trouble(evidence: Evidence, moments: Moments) -> Trouble | None:
         min((last + evidence.bucket).to_pydatetime().replace(tzinfo=zone), evidence.window.until),
     )
     found = moments(tool, stretch)
+    is_over = bool((series.index >= last + CALM * width).any())
+    if stretch.since < evidence.counted.since:
+        return _roughly(tool, series, stretch, found, is_over)
     if not len(found):
         return None
     degraded = found["first_degraded"].min()
@@ -81,8 +84,20 @@ def find_trouble(evidence: Evidence, moments: Moments) -> Trouble | None:
         found["first_bad"].min().to_pydatetime(),
         found["last_bad"].max().to_pydatetime(),
         None if pd.isna(degraded) else degraded.to_pydatetime(),
-        bool((series.index >= last + CALM * width).any()),
+        is_over,
     )
+
+
+def _roughly(
+    tool: str, series: pd.DataFrame, stretch: Window, found: pd.DataFrame, is_over: bool
+) -> Trouble:
+    """Return a stretch that begins before single calls are read: known to a bucket's width."""
+    since, until = naive(stretch.since), naive(stretch.until)
+    served = series.index[(series["degraded"] > 0) & (series.index < until)]
+    served = served[served >= since]
+    last_bad = found["last_bad"].max().to_pydatetime() if len(found) else until
+    first_degraded = served[0].to_pydatetime() if len(served) else None
+    return Trouble(tool, since, last_bad, first_degraded, is_over)
 
 
 def _wide_enough(evidence: Evidence, calls: float) -> timedelta:

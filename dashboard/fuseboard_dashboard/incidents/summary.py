@@ -10,6 +10,7 @@ import pandas as pd
 
 from fuseboard.conventions import BreakerState
 from fuseboard_dashboard import theme
+from fuseboard_dashboard.alerting import place_of
 from fuseboard_dashboard.incidents.evidence import Evidence
 from fuseboard_dashboard.incidents.stretch import Moments, Trouble, find_trouble
 from fuseboard_dashboard.incidents.wording import named
@@ -69,7 +70,7 @@ def _began(trouble: Trouble | None) -> Milestone:
 
 
 def _detected(evidence: Evidence, trouble: Trouble | None) -> Milestone:
-    firing = evidence.alerts[evidence.alerts["state"] == "firing"]
+    firing = _concerning(trouble, evidence.alerts[evidence.alerts["state"] == "firing"])
     if trouble is not None:
         firing = firing[firing["time"] >= trouble.began]
     if len(firing):
@@ -78,11 +79,20 @@ def _detected(evidence: Evidence, trouble: Trouble | None) -> Milestone:
         words = t("{alert} fired, the first alert", alert=named(first["alert"]))
         return Milestone("detected", moment, words + _after(trouble, moment),
                          _short_after(trouble, moment))  # fmt: skip
-    already = evidence.firing_before[evidence.firing_before["state"] == "firing"]
+    before = evidence.firing_before
+    already = _concerning(trouble, before[before["state"] == "firing"])
     if len(already):
         words = t("{alert} fired since before this window", alert=named(already.iloc[0]["alert"]))
         return Milestone("detected", None, words)
     return Milestone("detected", None, t("no alert fired"))
+
+
+def _concerning(trouble: Trouble | None, alerts: pd.DataFrame) -> pd.DataFrame:
+    """Return the alerts about the tool in trouble, and those that name none."""
+    if trouble is None or not len(alerts):
+        return alerts
+    tools = alerts["labels"].map(lambda labels: place_of(str(labels))[0] or trouble.tool)
+    return alerts[tools == trouble.tool]
 
 
 def _mitigated(evidence: Evidence, trouble: Trouble | None) -> Milestone:
@@ -95,11 +105,16 @@ def _mitigated(evidence: Evidence, trouble: Trouble | None) -> Milestone:
         & moves["to_state"].isin([BreakerState.OPEN.value, BreakerState.ISOLATED.value])
         & (moves["time"] >= trouble.began)
     ]
+    # Of many transitions only the newest are known, of each breaker its first opening is.
+    firsts = evidence.breakers
+    firsts = firsts[(firsts["tool"] == trouble.tool) & (firsts["first_opened"] >= trouble.began)]
+    openings = [*zip(opened["time"], opened["breaker"], strict=True),
+                *zip(firsts["first_opened"], firsts["breaker"], strict=True)]  # fmt: skip
     found: list[tuple[datetime, str]] = []
-    if len(opened):
-        first = opened.iloc[0]
-        words = t("breaker {breaker} opened", breaker=named(first["breaker"]))
-        found.append((first["time"].to_pydatetime(), words))
+    if openings:
+        time, breaker = min(openings)
+        words = t("breaker {breaker} opened", breaker=named(breaker))
+        found.append((time.to_pydatetime(), words))
     if trouble.first_degraded is not None:
         words = t("a stand-in answered for {tool}", tool=named(trouble.tool))
         found.append((trouble.first_degraded, words))

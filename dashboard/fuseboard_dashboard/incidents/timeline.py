@@ -15,6 +15,7 @@ from fuseboard_dashboard.data import rows as rows_of
 from fuseboard_dashboard.incidents.entry import KINDS, Entry
 from fuseboard_dashboard.incidents.evidence import Evidence
 from fuseboard_dashboard.incidents.signals import alerts, breakers, mutes
+from fuseboard_dashboard.incidents.stretch import Trouble
 from fuseboard_dashboard.incidents.wording import named
 from fuseboard_dashboard.language import n, t
 
@@ -29,10 +30,15 @@ LEAST_USUAL: Final = 20
 """Calls per bucket below which a dip may be chance."""
 
 
-def timeline(evidence: Evidence) -> tuple[list[Entry], int]:
-    """Return the entries in order of time, and how many were left out beyond ``MOST``."""
+def timeline(evidence: Evidence, trouble: Trouble | None = None) -> tuple[list[Entry], int]:
+    """Return the entries in order of time, and how many were left out beyond ``MOST``.
+
+    Args:
+        evidence: What the store knows.
+        trouble: The worst tool's bad stretch, for when its errors rose.
+    """
     found = [
-        *_changes(evidence), *alerts(evidence), *mutes(evidence), *breakers(evidence),
+        *_changes(evidence, trouble), *alerts(evidence), *mutes(evidence), *breakers(evidence),
         *_slices(evidence), *_degraded(evidence), *_dips(evidence), *_processes(evidence),
     ]  # fmt: skip
     kept = sorted(found, key=lambda entry: (KINDS.index(entry.kind), entry.moment))[:MOST]
@@ -66,8 +72,8 @@ def change_words(change: Change) -> str:
              share=theme.percent(round(change.share, 2)))  # fmt: skip
 
 
-def _changes(evidence: Evidence) -> Iterator[Entry]:
-    """Yield rises of errors at the first error of their tool, region and class."""
+def _changes(evidence: Evidence, trouble: Trouble | None) -> Iterator[Entry]:
+    """Yield rises of errors where they began."""
     for change in evidence.rises:
         rows = evidence.slices
         for name in ("tool", "region", "error_class"):
@@ -75,9 +81,27 @@ def _changes(evidence: Evidence) -> Iterator[Entry]:
                 rows = rows[rows[name] == change.where[name]]
         if change.measure.id != "errors" or not len(rows):
             continue
-        yield Entry(rows["first_bad"].min().to_pydatetime(), "change",
+        yield Entry(_rose(evidence, trouble, change, rows["first_bad"].min()), "change",
                     theme.mark(theme.OUTCOME_MARKS, "error"), change_words(change),
                     changed.link(evidence.filters, change), round(change.events))  # fmt: skip
+
+
+def _rose(
+    evidence: Evidence, trouble: Trouble | None, change: Change, first_bad: pd.Timestamp
+) -> datetime:
+    """Return when a rise began: not at the first bad call, there were some before it, too."""
+    tool = change.where.get("tool")
+    if trouble is not None and tool == trouble.tool:
+        return trouble.began
+    series = evidence.series if tool is None else evidence.series[evidence.series["tool"] == tool]
+    sums = series.groupby("bucket")[["calls", "errors"]].sum().sort_index()
+    # What is over half way up, summed, is lowest where the rise begins and highest where it ends:
+    # a single bad call in a narrow bucket does not count.
+    excess = sums["errors"] - sums["calls"] * ((change.before or 0.0) + change.rate) / 2
+    total = excess.cumsum()
+    before = (total - excess).loc[: total.idxmax()] if len(total) else total
+    began = max(pd.Timestamp(str(before.idxmin())), first_bad) if len(before) else first_bad
+    return pd.Timestamp(began).to_pydatetime()
 
 
 def _slices(evidence: Evidence) -> Iterator[Entry]:
