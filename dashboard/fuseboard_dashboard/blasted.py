@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final
 
+from fuseboard.classification.sdk_errors import CIRCUIT_OPEN
 from fuseboard.conventions import BreakerState
 from fuseboard_dashboard import markup, theme, traces
 from fuseboard_dashboard.blast import Blast, sentence, time
@@ -42,7 +43,7 @@ def _row(view: View, one: Blast) -> list[str]:
         markup.esc(time(one.open_seconds)) if one.open_seconds else _none("0 s"),
         _opened(one),
         _number(one.rejected, own.link("errors")),
-        _number(one.degraded, own.link("degradation")),
+        _number(one.degraded, own.link("degradation", [("classifier", CIRCUIT_OPEN)])),
         _number(one.sessions),
         f'<span title="{markup.esc(one.agent_names)}">{_number(one.agents)}</span>',
         _last(view, one),

@@ -197,8 +197,11 @@ def test_the_page_tells_the_blast_radius_with_links(opened: Store) -> None:
     for hook in ('data-state="open"', 'data-open-seconds="774.0"', 'data-rejected="5.0"',
                  'data-degraded="1.0"', 'data-sessions="2"', 'data-reopened="1"'):  # fmt: skip
         assert hook in shown[0]
-    for page in ("tool", "errors", "degradation"):
+    for page in ("tool", "errors"):
         assert f'href="{page}?tool=gamma&amp;region=eu"' in html(app)
+    # Others of the tool were degraded by other faults.
+    own = "degradation?tool=gamma&amp;region=eu&amp;classifier=circuit_open"
+    assert f'href="{own}"' in html(app)
     assert "in 32 s" in html(app)
     # The call turned away last and the last probe of one, then the newest of the other.
     shown_links = re.findall(r'href="trace\?trace=[0-9a-f]{32}&amp;at=([^"]+)"', html(app))
@@ -211,7 +214,7 @@ def test_what_a_breaker_did_leads_to_calls_of_all_classes(opened: Store) -> None
     serve(opened)
     drawn = html(open_page("breakers", {"class": "L1_input"}))
     for page in ("errors", "degradation"):
-        assert f'href="{page}?tool=gamma&amp;region=eu"' in drawn
+        assert f'href="{page}?tool=gamma&amp;region=eu' in drawn
 
 
 def test_a_page_of_calm_breakers_says_that_none_opened(empty_store: Store) -> None:
