@@ -227,9 +227,8 @@ def _calls(view: View, frame: pd.DataFrame) -> None:
     st.dataframe(
         shown, hide_index=True, height=tables.height(shown), key="degradation_calls",
         column_config={
-            "time": st.column_config.DatetimeColumn(
-                t("Ended"), format="HH:mm:ss.SSS", pinned=True, width=110,
-                help=t("End of the call, {zone}", zone=view.zone_name)),
+            "time": tables.times(t("Ended"), view, shown["time"],
+                                 t("End of the call, {zone}", zone=view.zone_name)),
             "tool": text(t("Tool"), width=115),
             "region": text(t("Region"), width=100),
             "kind": text(t("Answer"), width=125),

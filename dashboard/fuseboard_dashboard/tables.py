@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 import pandas as pd
 import streamlit as st
@@ -48,6 +48,24 @@ def height(frame: pd.DataFrame) -> int:
     return 38 + 35 * min(len(frame), 11)
 
 
+def times(label: str, view: View, column: pd.Series, hint: str = "", *, pinned: bool = True) -> Any:
+    """Return the column of times of day, with their dates unless all are of the window's last day.
+
+    Args:
+        label: Its heading.
+        view: For the window's end and the zone.
+        column: The times, in the viewer's zone.
+        hint: What it says; empty = the zone.
+        pinned: Whether it stays in sight when the table is moved sideways.
+    """
+    days = {*column.dropna().dt.date, view.window.until.astimezone(view.zone).date()}
+    is_dated = len(days) > 1
+    return st.column_config.DatetimeColumn(
+        label, format="MM-DD HH:mm:ss.SSS" if is_dated else "HH:mm:ss.SSS", pinned=pinned,
+        width=150 if is_dated else 110, help=hint or view.zone_name,
+    )  # fmt: skip
+
+
 def sample_calls(view: View, frame: pd.DataFrame, key: str) -> None:
     """Draw rows of ``page_calls``, newest first as they come.
 
@@ -81,9 +99,8 @@ def sample_calls(view: View, frame: pd.DataFrame, key: str) -> None:
     st.dataframe(
         shown.drop(columns=drop), hide_index=True, height=height(shown), key=key,
         column_config={
-            "time": st.column_config.DatetimeColumn(
-                t("Ended"), format="HH:mm:ss.SSS", pinned=True, width=110,
-                help=t("End of the call, {zone}", zone=view.zone_name)),
+            "time": times(t("Ended"), view, shown["time"],
+                          t("End of the call, {zone}", zone=view.zone_name)),
             "tool": st.column_config.TextColumn(t("Tool"), width=115),
             "region": st.column_config.TextColumn(t("Region"), width=100),
             "outcome": st.column_config.TextColumn(t("Outcome"), width=100),

@@ -45,8 +45,7 @@ def draw(view: View, frame: pd.DataFrame) -> None:
         ),
         hide_index=True, height=tables.height(shown), key="breaker_transitions",
         column_config={
-            "time": st.column_config.DatetimeColumn(
-                t("Time"), format="HH:mm:ss.SSS", pinned=True, width=110, help=view.zone_name),
+            "time": tables.times(t("Time"), view, view.local(shown["time"])),
             "breaker": st.column_config.TextColumn(t("Breaker"), width=215),
             "from": st.column_config.TextColumn(t("From"), width=105),
             "to": st.column_config.TextColumn(t("To"), width=105),

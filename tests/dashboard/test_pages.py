@@ -7,6 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from fuseboard_alerts.catalogue import CATALOGUE, rule_names
 from fuseboard_collector.store import Batch, BreakerTransition, Store, ToolCall
@@ -138,6 +139,29 @@ def test_an_open_breaker_is_shown_where_the_window_has_no_call(store: Store, pag
     if page == "":
         assert 'data-tool="alpha" data-region="us-east" data-state="open"' in html(app)
         assert "ToolCallRetryRateHigh" in html(app)
+
+
+def test_times_of_a_window_of_several_days_have_dates(store: Store) -> None:
+    def formats(query: dict[str, str]) -> set[str]:
+        return set(re.findall(r'"format": "([^"]*SSS)"', _columns(open_page("errors", query))))
+
+    serve(store)
+    assert formats({}) == {"HH:mm:ss.SSS"}
+    serve(store, now=UNTIL + timedelta(days=1))
+    assert formats({"range": "7d"}) == {"MM-DD HH:mm:ss.SSS"}
+
+
+def _columns(app: AppTest) -> str:
+    return " ".join(table.proto.columns for table in app.dataframe)
+
+
+def test_a_number_of_alerts_that_are_not_all_has_a_plus(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    serve(store)
+    assert ">2+<" not in html(open_page("alerts"))
+    monkeypatch.setattr("fuseboard_dashboard.screens.alerts.MOST_CHANGES", 5)
+    assert ">2+<" in html(open_page("alerts"))
 
 
 def test_headline_numbers_follow_the_definitions(store: Store) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
 
 import pandas as pd
 import streamlit as st
@@ -13,6 +14,9 @@ from fuseboard_dashboard.downloads import download
 from fuseboard_dashboard.language import t
 from fuseboard_dashboard.refresh import PageFrame, show
 from fuseboard_dashboard.view import View, panel
+
+MOST_CHANGES: Final = 1000
+"""As many as the store tells of at once."""
 
 
 def page() -> None:
@@ -64,6 +68,7 @@ def _headline(active: pd.DataFrame, history: pd.DataFrame) -> list[markup.Stat]:
     firing, pending = number(active, "firing"), number(active, "pending")
     silent = number(active, "no_data")
     fired, resolved = number(history, "firing"), number(history, "resolved")
+    more = "+" if len(history) >= MOST_CHANGES else ""  # of the newest alone
     return [
         markup.Stat("alerts-firing", t("Firing"), str(firing), firing, t("now"),
                     "bad" if firing else ""),
@@ -71,8 +76,8 @@ def _headline(active: pd.DataFrame, history: pd.DataFrame) -> list[markup.Stat]:
                     t("condition true, on hold"), "warn" if pending else ""),
         markup.Stat("alerts-no-data", t("No data"), str(silent), silent,
                     t("fired, then fell silent")),
-        markup.Stat("alerts-fired", t("Fired"), str(fired), fired, t("in the window")),
-        markup.Stat("alerts-resolved", t("Resolved"), str(resolved), resolved,
+        markup.Stat("alerts-fired", t("Fired"), f"{fired}{more}", fired, t("in the window")),
+        markup.Stat("alerts-resolved", t("Resolved"), f"{resolved}{more}", resolved,
                     t("in the window")),
     ]  # fmt: skip
 

@@ -135,8 +135,7 @@ def table(view: View, calls: pd.DataFrame) -> None:
         shown.drop(columns=drop), hide_index=True, height=tables.height(shown), key="session_calls",
         column_config={
             "number": column.NumberColumn(t("Step"), width=55, pinned=True),
-            "time": column.DatetimeColumn(
-                t("Began"), format="HH:mm:ss.SSS", width=110, help=view.zone_name),
+            "time": tables.times(t("Began"), view, shown["time"], pinned=False),
             "tool": column.TextColumn(t("Tool"), width=140),
             "region": column.TextColumn(t("Region"), width=105),
             "agent": column.TextColumn(t("Agent"), width=110),

@@ -200,8 +200,7 @@ def table(view: View, trace: Trace) -> None:
     st.dataframe(
         shown.drop(columns=drop), hide_index=True, height=tables.height(shown), key="trace_calls",
         column_config={
-            "start": column.DatetimeColumn(
-                t("Began"), format="HH:mm:ss.SSS", pinned=True, width=110, help=view.zone_name),
+            "start": tables.times(t("Began"), view, shown["start"]),
             "tool": column.TextColumn(t("Tool"), width=140),
             "region": column.TextColumn(t("Region"), width=110),
             "outcome": column.TextColumn(t("Outcome"), width=110),
