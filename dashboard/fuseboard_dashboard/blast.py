@@ -79,7 +79,8 @@ class Blast:
     def is_worth_showing(self) -> bool:
         """Tell whether it did anything, or is about to."""
         is_calm = self.state in (BreakerState.CLOSED, theme.UNKNOWN_STATE)
-        return bool(not is_calm or self.turned_away or self.periods or self.probes)
+        lasted = self.open_seconds or self.half_open_seconds
+        return bool(not is_calm or self.turned_away or self.periods or self.probes or lasted)
 
 
 def blasts(states: pd.DataFrame, shares: pd.DataFrame, damage: pd.DataFrame) -> list[Blast]:

@@ -132,6 +132,16 @@ def test_shares_add_up_to_the_timeline(store: Store, ask: Ask) -> None:
     assert any(key[1] == "open" for key in summed)
 
 
+def test_a_breaker_that_was_open_when_the_window_began_did_not_open_in_it(
+    opened: Store, ask: Ask
+) -> None:
+    since = at(130).isoformat().replace("+00:00", "Z")
+    until = at(170).isoformat().replace("+00:00", "Z")
+    rows = ask("page_breaker_shares", tools=["gamma"], since=since, until=until)
+    assert sum(float(str(r["seconds"])) for r in rows if r["state"] == "open") > 0
+    assert [r["periods"] for r in rows if r["periods"]] == []
+
+
 def test_a_blast_says_what_it_did_in_one_sentence(opened: Store, ask: Ask) -> None:
     (one,) = found(ask)
     assert (one.open_seconds, one.half_open_seconds) == (774, 5 + 1)

@@ -1,8 +1,8 @@
 -- For how long each breaker was in each state but closed, by bucket: seconds of the worst state over
 -- processes (unknown as in page_breaker_timeline), for windows of which a bar holds more than one
--- stretch. periods: how often it went from closed (or unknown) to anything else in the bucket, or
--- was there at the window's start; reopened: those of them that came within a minute after the period
--- before.
+-- stretch. periods: how often it went from closed (or unknown) to anything else in the bucket (what it
+-- was at the window's start already is none); reopened: those of them that came within a minute after
+-- the period before.
 -- Parameters: since, until, tools, regions, breakers (their names), bucket_us.
 WITH
 -- include page_breaker_stretches
@@ -23,7 +23,7 @@ pieces AS (
     SELECT place, severity, slot,
            @micros(greatest(began, @slot_start(slot, $bucket_us::BIGINT)),
                    least(ended, @slot_start((slot + 1), $bucket_us::BIGINT))) AS length,
-           CASE WHEN severity >= 2 AND severity_before < 2
+           CASE WHEN severity >= 2 AND severity_before < 2 AND began > $since::TIMESTAMP
                  AND slot = @slot(began + INTERVAL 1 MICROSECOND, $bucket_us::BIGINT)
                 THEN 1 ELSE 0 END AS is_begun,
            CASE WHEN severity_earlier >= 2 AND began <= began_before + INTERVAL 1 MINUTE
