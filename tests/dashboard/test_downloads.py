@@ -58,10 +58,10 @@ def test_a_file_is_named_by_page_table_window_and_zone() -> None:
     ("page", "tables"),
     [
         ("errors", {"matrix", "kinds", "arguments", "calls"}),
-        ("breakers", {"states", "transitions"}),
+        ("breakers", {"blast", "states", "transitions"}),
         ("retries", {"tools", "calls"}),
         ("latency", {"tools", "calls"}),
-        ("alerts", {"history"}),
+        ("alerts", {"episodes", "history", "rules"}),
         ("tool", {"regions", "calls"}),
     ],
 )
