@@ -12,16 +12,11 @@ from typing import TYPE_CHECKING, BinaryIO
 import click
 
 from fuseboard_server.commands.options import (
-    FOLDER,
-    STORE,
-    STORE_HELP,
     Duration,
-    HttpUrl,
     one_store,
+    read_from,
 )
-from fuseboard_server.commands.tokens import read_token as with_read_token
 from fuseboard_server.exits import CommandError, Exit, writing_to
-from fuseboard_server.settings import ENV_STORE
 
 if TYPE_CHECKING:
     from fuseboard_collector.reading import Batches
@@ -33,10 +28,7 @@ FORMATS = ("jsonl", "csv", "parquet")
 
 @click.command()
 @click.argument("kind", type=click.Choice(KINDS))
-@click.option("--collector", type=HttpUrl(), help="Address of a running server, for its data.")
-@click.option("--data", type=FOLDER, help="Data folder, whether a server runs on it or not.")
-@click.option("--store", type=STORE, envvar=ENV_STORE, show_envvar=True, help=STORE_HELP)
-@with_read_token
+@read_from
 @click.option("--since", type=Duration(), help="Only what ended in the last, for example, 1h.")
 @click.option(
     "--format",

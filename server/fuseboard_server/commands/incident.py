@@ -9,15 +9,11 @@ from typing import TYPE_CHECKING
 import click
 
 from fuseboard_server.commands.options import (
-    FOLDER,
-    STORE,
-    STORE_HELP,
     HttpUrl,
     one_store,
+    read_from,
 )
-from fuseboard_server.commands.tokens import read_token as with_read_token
 from fuseboard_server.exits import CommandError, writing_to
-from fuseboard_server.settings import ENV_STORE
 
 if TYPE_CHECKING:
     from fuseboard_collector.store.clickhouse.address import Address
@@ -51,10 +47,7 @@ class Moment(click.ParamType[datetime]):
 @click.option(
     "--dashboard", type=HttpUrl(), help="Address of the dashboard, for links to the calls."
 )
-@click.option("--collector", type=HttpUrl(), help="Address of a running server, for its data.")
-@click.option("--data", type=FOLDER, help="Data folder, whether a server runs on it or not.")
-@click.option("--store", type=STORE, envvar=ENV_STORE, show_envvar=True, help=STORE_HELP)
-@with_read_token
+@read_from
 @click.option(
     "--format",
     "form",

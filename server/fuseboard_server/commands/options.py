@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import click
 from click.core import ParameterSource
 
+from fuseboard_server.commands.tokens import read_token
 from fuseboard_server.exits import CommandError, Exit
 from fuseboard_server.settings import (
+    ENV_STORE,
     ENV_STORE_PASSWORD,
     SECONDS_PER_DAY,
     default_data_dir,
@@ -198,3 +200,18 @@ STORE = Store()
 STORE_HELP = "A ClickHouse database, like clickhouse://user@host:8123/fuseboard."
 FOLDER = click.Path(path_type=Path, file_okay=False)
 DATA_HELP = "Folder of the data file  [default: $FUSEBOARD_DATA, else ~/.local/share/fuseboard]"
+
+
+def read_from(command: Any) -> Any:
+    """Add the options that say whose data are read; :func:`one_store` takes them apart."""
+    options: tuple[Callable[[Any], Any], ...] = (
+        click.option("--collector", type=HttpUrl(),
+                     help="Address of a running server, for its data."),
+        click.option("--data", type=FOLDER,
+                     help="Data folder, whether a server runs on it or not."),
+        click.option("--store", type=STORE, envvar=ENV_STORE, show_envvar=True, help=STORE_HELP),
+        read_token,
+    )  # fmt: skip
+    for option in reversed(options):
+        command = option(command)
+    return command

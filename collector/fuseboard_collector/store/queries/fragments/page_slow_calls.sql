@@ -1,11 +1,1 @@
-SELECT @keys, SUM(CASE WHEN seconds <= @mapped(tool, $bound_tools::VARCHAR[],
-                                               $bound_seconds::DOUBLE[], $slow_seconds::DOUBLE)
-                       THEN 0 ELSE weight END) AS slow
-FROM (SELECT "end" AS moment, tool, COALESCE(region, 'unknown') AS region,
-             duration_seconds AS seconds, weight
-      FROM (
-          -- include page_all_calls
-      ) AS all_calls) AS timed
-WHERE @among($tools::VARCHAR[], tool)
-  AND @among($regions::VARCHAR[], region)
-GROUP BY @keys
+-- include page_slow_rows of page_all_calls by @keys

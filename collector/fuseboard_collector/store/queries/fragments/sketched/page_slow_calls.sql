@@ -1,14 +1,4 @@
-SELECT @keys, SUM(CASE WHEN seconds <= @mapped(tool, $bound_tools::VARCHAR[],
-                                               $bound_seconds::DOUBLE[], $slow_seconds::DOUBLE)
-                       THEN 0 ELSE weight END) AS slow
-FROM (SELECT "end" AS moment, tool, COALESCE(region, 'unknown') AS region,
-             duration_seconds AS seconds, weight
-      FROM (
-          -- include page_raw_calls
-      ) AS raw_calls) AS timed
-WHERE @among($tools::VARCHAR[], tool)
-  AND @among($regions::VARCHAR[], region)
-GROUP BY @keys
+-- include page_slow_rows of page_raw_calls by @keys
 UNION ALL
 -- Within the step that the bound is in, durations are taken to be spread evenly on the scale of
 -- octaves, as those of quantiles are.
