@@ -111,6 +111,18 @@ class Server:
         """Return the records of ``fuseboard export`` from the running server."""
         return export_records(kind, "--collector", self.otlp_url, *more)
 
+    def copy_data(self, folder: Path) -> Path:
+        """Back the data up into a new folder inside this one, and return that."""
+        copied = folder / "data"
+        copied.mkdir()
+        done = subprocess.run(
+            [str(FUSEBOARD), "backup", "--collector", self.otlp_url,
+             str(copied / "fuseboard.duckdb")],
+            capture_output=True, text=True, timeout=120, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        return copied
+
     def export_at_rest(self, kind: str) -> list[dict[str, Any]]:
         """Return the records of ``fuseboard export`` from the data folder."""
         return export_records(kind, "--data", str(self.data))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +15,7 @@ from tests.browser.conftest import Viewer, new_viewer
 from tests.docs.pages import ROOT, blocks
 from tests.nginx import Nginx
 from tests.oidc_provider import CLIENT_SECRET, Provider
-from tests.processes import FUSEBOARD, Server, free_port
+from tests.processes import Server, free_port
 
 pytestmark = [pytest.mark.browser, pytest.mark.e2e, pytest.mark.timeout(400)]
 
@@ -52,13 +51,7 @@ def place(
 ) -> Iterator[Place]:
     """Serve a copy of the demo's data to people of a provider, with the file of the page."""
     folder = tmp_path_factory.mktemp("login")
-    (folder / "data").mkdir()
-    copied = subprocess.run(
-        [str(FUSEBOARD), "backup", "--collector", board.otlp_url,
-         str(folder / "data" / "fuseboard.duckdb")],
-        capture_output=True, text=True, timeout=120, check=False,
-    )  # fmt: skip
-    assert copied.returncode == 0, copied.stderr
+    data = board.copy_data(folder)
     port = free_port()
     url = f"http://127.0.0.1:{port}/fuseboard"
     provider = Provider(PEOPLE, redirect_uri=f"{url}/oauth2callback").start()
@@ -70,7 +63,7 @@ def place(
     (folder / "client-secret").write_text(f"{CLIENT_SECRET}\n")
     (folder / "cookie-secret").write_text(f"{COOKIE_SECRET}\n")
     server = Server(
-        folder / "data", folder / "serve.log",
+        data, folder / "serve.log",
         options=("--ui-url", url, "--oidc-config", str(folder / "oidc.toml")),
     )  # fmt: skip
     nginx = Nginx(nginx_binary, folder / "nginx", server.ui_port, port)
@@ -102,6 +95,14 @@ def log_in(viewer: Viewer, name: str) -> None:
     viewer.page.get_by_role("link", name="Log in").click()
     viewer.page.get_by_role("heading", name="Who are you?").wait_for()
     viewer.page.get_by_role("link", name=name).click()
+
+
+def asking_for_deep(place: Place, somebody: Callable[[], Viewer], name: str) -> Viewer:
+    """Ask for a deep link in a window of its own, and log in on the way."""
+    viewer = somebody()
+    viewer.page.goto(f"{place.url}/{DEEP}")
+    log_in(viewer, name)
+    return viewer
 
 
 def test_who_logs_in_comes_back_to_the_page_with_its_filters(
@@ -178,9 +179,7 @@ def test_who_has_no_access_is_told_and_sees_nothing(
 def test_a_login_that_goes_wrong_is_said_and_can_be_tried_again(
     place: Place, somebody: Callable[[], Viewer]
 ) -> None:
-    viewer = somebody()
-    viewer.page.goto(f"{place.url}/{DEEP}")
-    log_in(viewer, "cancel")
+    viewer = asking_for_deep(place, somebody, "cancel")
     expect(viewer.page.get_by_role("heading", name="Logging in did not work")).to_be_visible()
     place.provider.forges = True
     viewer.page.get_by_role("link", name="Try again").click()
@@ -208,9 +207,7 @@ def test_a_provider_that_is_away_is_said(place: Place, somebody: Callable[[], Vi
 def test_a_login_outlives_a_restart_and_a_dropped_websocket(
     place: Place, somebody: Callable[[], Viewer]
 ) -> None:
-    viewer = somebody()
-    viewer.page.goto(f"{place.url}/{DEEP}")
-    log_in(viewer, "kim")
+    viewer = asking_for_deep(place, somebody, "kim")
     viewer.settle()
     place.server.kill()
     viewer.page.get_by_role("dialog").wait_for(timeout=30_000)
@@ -226,9 +223,7 @@ def test_a_login_outlives_a_restart_and_a_dropped_websocket(
 def test_a_page_whose_login_has_ended_says_so_and_comes_back(
     place: Place, somebody: Callable[[], Viewer]
 ) -> None:
-    viewer = somebody()
-    viewer.page.goto(f"{place.url}/{DEEP}")
-    log_in(viewer, "kim")
+    viewer = asking_for_deep(place, somebody, "kim")
     viewer.settle()
     viewer.page.context.clear_cookies()
     place.nginx.stop()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from tests.browser.viewer import choose
 from tests.nginx import Nginx
-from tests.processes import FUSEBOARD, Server, free_port
+from tests.processes import Server, free_port
 
 from fuseboard_dashboard.menu import MENU
 
@@ -29,16 +28,10 @@ def nginx(
 ) -> Iterator[Nginx]:
     """Serve a copy of the demo's data behind nginx."""
     folder = tmp_path_factory.mktemp("proxied")
-    (folder / "data").mkdir()
-    copied = subprocess.run(
-        [str(FUSEBOARD), "backup", "--collector", board.otlp_url,
-         str(folder / "data" / "fuseboard.duckdb")],
-        capture_output=True, text=True, timeout=120, check=False,
-    )  # fmt: skip
-    assert copied.returncode == 0, copied.stderr
+    data = board.copy_data(folder)
     port = free_port()
     server = Server(
-        folder / "data", folder / "serve.log",
+        data, folder / "serve.log",
         options=("--ui-url", f"http://127.0.0.1:{port}/fuseboard"),
     )  # fmt: skip
     proxy = Nginx(nginx_binary, folder / "nginx", server.ui_port, port)
