@@ -11,12 +11,14 @@ import pytest
 from tests.browser.recount import Records, in_window
 from tests.browser.viewer import paused
 
+from fuseboard_dashboard.filters import SESSION
 from fuseboard_dashboard.menu import MENU
 
 pytestmark = [pytest.mark.browser, pytest.mark.e2e]
 
 TITLES = {entry.path: entry.title() for entry in MENU}
 MAIN = '[data-testid="stMain"]'
+SESSIONS = "sessions"
 LEAST_KINDS = 15
 
 
@@ -37,6 +39,12 @@ class Drill:
     @property
     def target(self) -> str:
         return urlsplit(self.url).path.strip("/") or "board"
+
+    @property
+    def title(self) -> str:
+        """Return the heading there: one session has its own."""
+        is_one = self.target == SESSIONS and SESSION in self.asked
+        return "Session" if is_one else TITLES[self.target]
 
     @property
     def asked(self) -> dict[str, list[str]]:
@@ -66,7 +74,7 @@ def follow(viewer: Any, drill: Drill) -> None:
     viewer.page.wait_for_url(lambda url: urlsplit(url).path == urlsplit(drill.url).path)
     viewer.page.wait_for_function(
         "title => document.querySelector('.fb-head h1')?.textContent === title",
-        arg=TITLES[drill.target],
+        arg=drill.title,
     )
     viewer.settle()
 

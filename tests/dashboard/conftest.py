@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -141,6 +142,14 @@ def _fresh_cache() -> Iterator[None]:
     CACHE.clear()
     yield
     CACHE.clear()
+
+
+@pytest.fixture(autouse=True)
+def _same_main() -> Iterator[None]:
+    """Put the main module back that AppTest replaces: processes spawned later would run the app."""
+    main = sys.modules["__main__"]
+    yield
+    sys.modules["__main__"] = main
 
 
 @pytest.fixture
